@@ -446,6 +446,10 @@ class Errors:
         "labels would count twice. Remove the source '{source}'."
     )
     WK696 = "[WK696] {path} and the command line have variables that change nothing. {problems}"
+    WK697 = (
+        "[WK697] {path} has changed since it was selected, so its scores are those of another pipeline. Train it "
+        "again: {again}. To package it as it is, give this folder instead of the selection."
+    )
     # Suggestions
     WK775 = (
         "[WK775] The uncertainty of the sentences of {path} is unknown.{asked} Give a pipeline with probabilities "

@@ -138,7 +138,7 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         if all(len(sentence.words) <= SHORT for sentence, _ in common):
             findings.info(where, f"{message}; all of them are short.")
         else:
-            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are scores on new text."
+            cure = f"Remove them from {other.name}, as 'prepare' does: scores on {corpus.name} are those of new text."
             findings.warning(where, f"{message}.", cure)
     elif other.name == "gold":
         test = "scores would be close to 100 and meaningless"

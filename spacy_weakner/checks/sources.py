@@ -11,6 +11,7 @@ from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
+from ..corpus.sentences import SENTENCIZER, SentenceSplitter, sentence_key
 from ..errors import Errors, WeaknerError
 from ..files import read_object
 from ..labeling.alignment import find_weak_name, read_mentions
@@ -23,7 +24,7 @@ from ..labeling.sources import (
     declared_source,
     read_sections,
 )
-from .findings import Findings, RowProblems, listed
+from .findings import Findings, RowProblems, listed, plural
 from .labels import Column, nearest
 from .matching import MatchedTexts
 from .terms import check_terms
@@ -60,6 +61,8 @@ def _labels(
     if isinstance(source, CorpusSource):
         is_json = text is not None and file_format(text) == "jsonl"
         return _labels_in_text(source, text, where, findings) if text is not None and is_json else None
+    if not isinstance(source, PatternSource):
+        _check_whole(Path(source.path), seen, where, findings)
     return _labels_in_file(source, where, findings)
 
 
@@ -157,6 +160,20 @@ def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str,
         cure = "Check how the file was made: docs/guides/sources.md describes the format of its rows."
         findings.error(where, message, cure)
     return counted.labels
+
+
+def _check_whole(path: Path, seen: MatchedTexts, where: str, findings: Findings) -> None:
+    """Report labels of whole texts that are split into sentences: they belong to no sentence."""
+    if not seen.texts or not seen.nlp.has_pipe(SENTENCIZER):
+        return
+    splitter, whole = SentenceSplitter(seen.nlp), set(map(sentence_key, seen.texts))
+    found = (row.get("text") for _, row in read_rows(path, SampledLines(path), RowProblems()))
+    texts = [text for text in found if isinstance(text, str) and sentence_key(text) in whole]
+    n = sum(len([*splitter.split(text)]) > 1 for text in texts)
+    if n:
+        message = f"{plural(n, 'row')} of {path} label whole texts, which are split into sentences: they will be lost."
+        cure = "Keep whole texts: --sentences none (in a project: vars.sentences); or label their sentences."
+        findings.warning(where, message, cure)
 
 
 def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:

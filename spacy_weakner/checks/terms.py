@@ -8,9 +8,10 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 from zlib import crc32
 
+from ..corpus.jsonl import read_rows
 from ..corpus.sentences import INNER_END, inner_starts
 from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
@@ -82,6 +83,8 @@ _TITLES = {
 _KEYS = {title: key for key, titles in _TITLES.items() for title in titles.split()}
 _SEPARATORS = (SEPARATOR, ";", ",")  # of synonyms in a cell
 _ROWS = 1000  # of a table that are looked at
+_LEAST_TITLE = 3  # characters of a title that the name of the file begins with
+_PATTERN = "pattern"  # of spaCy's rulers
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: MatchedTexts, findings: Findings) -> Dict[str, int]:
@@ -133,23 +136,31 @@ def _number(term: Term) -> int:
 
 
 def _check_columns(path: Path, source: TermSource, where: str, findings: Findings) -> None:
-    """Name the columns and sheets of a table that are not read, and another separator of its synonyms."""
+    """Name the columns (or keys) and sheets of a list that are not read, another separator of its synonyms, and a title
+    that is read as a term."""
     columns = parse_columns(source.term_columns)
-    table = read_term_rows(path, columns=columns) if format_suffix(path) in TABLES else iter(())
-    header = next(table, (0, []))[1]
-    names = [cell.strip().lower() for cell in header]
+    table = _rows(path, columns)
+    names = next(table, [])
     titles = rename(names, columns)
-    if "term" not in titles or ANSWER_KEY in titles:  # `suggest --review-terms` writes other columns for reviewers
+    if len(names) == 1 and titles[0] != "term" and format_suffix(path) in TABLES:
+        is_title = _usual_key(names[0]) or names[0] == (source.term_label or "").lower()
+        if is_title or (len(names[0]) >= _LEAST_TITLE and path.name.lower().startswith(names[0])):
+            cure = f"If it is the title of the column: --term-columns {shlex.quote(f'term={names[0]}')}."
+            findings.warning(where, f"{path}: '{names[0]}', in the first row, is read as a term.", cure)
+    # `suggest --review-terms` writes other columns for reviewers.
+    if not {"term", _PATTERN} & {*titles} or ANSWER_KEY in titles:
         return
-    read = {*COLUMN_KEYS, id_title(titles)}
+    read = {*COLUMN_KEYS, _PATTERN, id_title(titles)}
     unread = [name for name, title in zip(names, titles, strict=True) if name and title not in read]
     if unread:
+        tell = findings.warning if SYNONYMS_KEY in map(_usual_key, unread) else findings.info
         message = f"{path}: columns that are not read: {', '.join(unread)}."
         cure = "If one of them has synonyms, add it to term_columns: --term-columns synonyms=COLUMN."
-        findings.info(where, message, cure)
+        tell(where, message, cure)
     if SYNONYMS_KEY in titles:
         place = titles.index(SYNONYMS_KEY)
-        cells = [row[place] for _, row in islice(table, _ROWS) if len(row) == len(titles)]
+        rows = [row for row in islice(table, _ROWS) if len(row) == len(titles)]
+        cells = [row[place] for row in rows if isinstance(row[place], str)]
         usual = sum(source.synonyms_separator in cell for cell in cells)
         for mark in _SEPARATORS:
             n = sum(mark in cell for cell in cells)
@@ -163,6 +174,24 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
             findings.warning(where, message, cure)
     if sheets := other_sheets(path) if format_suffix(path) == EXCEL else []:
         findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")
+
+
+def _rows(path: Path, columns: Mapping[str, str]) -> Iterator[List[Any]]:
+    """Yield the titles of a table or the keys of JSONL, and then the rows; nothing for other lists."""
+    if format_suffix(path) in TABLES:
+        table = (row for _, row in read_term_rows(path, columns=columns))
+        yield [cell.strip().lower() for cell in next(table, [])]
+        yield from table
+    elif format_suffix(path) == ".jsonl":
+        rows = [row for _, row in islice(read_rows(path), _ROWS)]
+        keys = list(dict.fromkeys(key for row in rows for key in row))
+        yield keys
+        yield from ([row.get(key) for key in keys] for row in rows)
+
+
+def _usual_key(title: str) -> str:
+    """Return the key that a column of this title usually has; "" for an unusual title."""
+    return _KEYS.get(re.sub(r"[\W_]+", "", title.lower()), "")
 
 
 def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
@@ -365,7 +394,7 @@ def _guess_columns(path: Path, term_label: Optional[str]) -> str:
     width = len(rows[0])
     body = [row for row in rows[1:] if len(row) == width]
     different = [len({row[i] for row in body}) for i in range(width)]
-    keys = [_KEYS.get(re.sub(r"[\W_]+", "", cell.lower()), "") for cell in rows[0]]
+    keys = list(map(_usual_key, rows[0]))
     places = {key: keys.index(key) for key in keys if key}
     free = [i for i in range(width) if not keys[i]]
     label = places.get("label", min(free, key=different.__getitem__, default=-1))

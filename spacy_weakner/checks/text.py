@@ -15,6 +15,7 @@ from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
 from ..corpus.sentences import LONGEST_RUN, SentenceSplitter, longest_run
+from ..corpus.weak import is_weak
 from .corpora import collect
 from .findings import Findings, listed, plural
 
@@ -60,8 +61,9 @@ def read_text(
         for file_, format_ in files:
             n = max(100, limit // len(files))
             docs, counts = collect(file_, format_, plain, reading, where, findings, n)
-            if format_ == "jsonl" and counts.annotated:  # overlaps of spans are found only in tokens
+            if counts.annotated:  # spans, and their overlaps, are found only in tokens
                 docs, counts = collect(file_, format_, nlp, reading, where, findings, n)
+            _check_annotations(file_, docs, where, findings)
             found = [doc.text.strip() for _, doc in docs]
             _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
             if format_ == "text":
@@ -82,6 +84,13 @@ def read_text(
     _check_abbreviations(texts, nlp, where, findings)
     longest = max(len(text.split()) for text in texts)
     return CheckedText(where, texts, max(total, len(texts)), _mean_words(texts, nlp), longest, exact)
+
+
+def _check_annotations(path: Path, docs: List[Tuple[str, Doc]], where: str, findings: Findings) -> None:
+    n = sum(bool(doc.ents) and not is_weak(doc) for _, doc in docs)
+    if n:
+        message = f"{path}: {n:,} of {plural(len(docs), 'text')} have entities, which are not read from --text."
+        findings.warning(where, message, "To learn from them, give these texts as --gold.")
 
 
 def _check_marks(path: Path, places: List[str], where: str, findings: Findings) -> None:

@@ -7,7 +7,7 @@ parameter is its line in the docstring. So nothing is declared twice, and the Py
 import copy
 import inspect
 import re
-from collections import abc
+from collections import Counter, abc
 from pydoc import locate
 from types import MappingProxyType, SimpleNamespace
 from typing import (
@@ -29,12 +29,19 @@ from typing import (
 )
 
 import typer
+from typer.core import TyperCommand
 
 from ._util import HELP, SEED_RANGE, reporting, reports
 
 R = TypeVar("R")
 _FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
 _DEFAULT = re.compile(r"[;.] None(?:: | is )(.+?)(?=\. |\.?$)")
+# What to do where several values are natural, by the name of the option.
+_SEVERAL = {
+    **dict.fromkeys(("text", "gold", "dev", "test"), "Put the files into a folder, and give that."),
+    **dict.fromkeys(("terms", "pipeline"), "Declare each of them in a file of sources (--sources)."),
+    "term_label": "Give each list a column 'label', or declare each in a file of sources (--sources).",
+}
 _ELSEWHERE = re.compile(r"See `([\w.]+)`.*|.*as for `\w+`.*")
 
 
@@ -101,10 +108,23 @@ def command(
         context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-        app.command(name or function.__name__, hidden=hidden, short_help=first_sentence(run.__doc__))(run)
+        summary = first_sentence(run.__doc__)
+        app.command(name or function.__name__, cls=_Command, hidden=hidden, short_help=summary)(run)
         return show
 
     return decorate
+
+
+class _Command(TyperCommand):
+    """A command that refuses repeated options: of several values of one option, only the last would count."""
+
+    def parse_args(self, ctx: Any, args: List[str]) -> List[str]:
+        given: Counter[Any] = Counter(self.make_parser(ctx).parse_args([*args])[2])
+        for option, n in given.items():
+            if n > 1 and option.param_type_name == "option" and not option.multiple:
+                cure = _SEVERAL.get(str(option.name), "")
+                raise typer.BadParameter(f"It is given {n} times, but has one value. {cure}".strip(), ctx, option)
+        return super().parse_args(ctx, args)
 
 
 def call(function: Callable[..., R], given: Mapping[str, Any]) -> R:

@@ -44,7 +44,8 @@ def show(report: CheckReport, given: Any) -> None:
         say("good", "Findings", given.output)
     show_report(report)
     if given.stamp is not None:
-        stamp_inputs(given.stamp, given.sources, given.transformer, given.sentences)
+        corpora = filter(None, (given.text, given.gold, given.dev, given.test))
+        stamp_inputs(given.stamp, given.sources, given.transformer, given.sentences, corpora)
 
 
 def show_report(report: CheckReport) -> None:

@@ -39,7 +39,7 @@ def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:
             if sentences:
                 why = (
                     "Texts are split into sentences unless --sentences none is given (to 'label', or to 'convert' "
-                    "before it). Answers for whole texts need that option"
+                    "before it; in a project: vars.sentences). Answers for whole texts need that option"
                 )
             yield f"No row of '{source.name}' belongs to a document. {why}"
         if source.kind == "corpus" and source.docs_without_row == report.docs_in - report.excluded > 0:

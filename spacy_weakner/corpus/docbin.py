@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from .._compat import MsgpackConverters
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, one_line
 from ..files import atomic_path, existing, visible_files
 from .weak import check_stored, copy_group, stored_user_data
 
@@ -98,6 +98,15 @@ def full_copy(doc: Doc) -> Doc:
         doc.user_data = user_data
     copy.user_data = {**user_data}
     return copy
+
+
+def full_copies(docs: Iterable[Doc]) -> Iterator[Doc]:
+    """Yield full copies of the Docs that a user gives, and raise an error for anything else."""
+    for doc in docs:
+        if not isinstance(doc, Doc):
+            value = one_line(repr(doc), 60)
+            raise WeaknerError(Errors.WK005.format(setting="docs", value=value, expected="a list of Docs"))
+        yield full_copy(doc)
 
 
 def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) -> Doc:

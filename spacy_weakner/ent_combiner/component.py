@@ -245,9 +245,10 @@ class EntCombiner(BatchPipe):
         return list(map(Prediction, chosen.split(entities), chosen.split(scores)))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
-        """Warn of components that did not run. Groups that some of the gold lacked may be absent: this has a weight."""
-        needed, weights = self._space.groups if self.choice == COMBINED else (self.choice,), self.weights
-        absent = absent_groups(docs, [group for group in needed if not weights[f"{group} absent"]])
+        """Warn of components that did not run: scores depend on all of them. Groups that some of the gold lacked may be
+        absent: this has a weight."""
+        weights = self.weights
+        absent = absent_groups(docs, [group for group in self._space.groups if not weights[f"{group} absent"]])
         if absent:
             warnings.warn(Warnings.WK907.format(name=self.name, missing=", ".join(absent)), stacklevel=2)
 

@@ -15,7 +15,7 @@ from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
 from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested, select_spans
 from ..corpus import weak
-from ..corpus.docbin import corpus_files, full_copy, read_docs, stream_docs
+from ..corpus.docbin import corpus_files, full_copies, read_docs, stream_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -102,7 +102,7 @@ def aggregate_docs(
             raise WeaknerError(Errors.WK331.format(setting=setting, where=f"with method = {its_method}", instead=""))
     made_with = _make_settings(method, **settings)
     sources = made_with["sources"]
-    docs = list(map(full_copy, docs))
+    docs = list(full_copies(docs))
     if not docs:
         return []
     fitted = docs if fit_on is None else list(fit_on)

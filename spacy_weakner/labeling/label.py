@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.docbin import full_copy
+from ..corpus.docbin import full_copies
 from ..corpus.documents import group_documents
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.language import CorpusLanguage, corpus_language
@@ -76,7 +76,7 @@ def label_docs(
     YIELDS (Doc): The labeled copies. After the last one, a warning counts labels of files that fit no Doc.
     RAISES (WeaknerError): As `label`.
     """
-    declared, docs = read_sources(sources), iter(docs)
+    declared, docs = read_sources(sources), full_copies(docs)
     first = next(docs, None)
     if first is None:
         return
@@ -87,7 +87,7 @@ def label_docs(
         try:
             with on_device(gpu_id):
                 stage.open()
-            for batch in _batches(map(full_copy, chain([first], docs))):
+            for batch in _batches(chain([first], docs)):
                 with on_device(gpu_id):  # not while the caller uses the Docs
                     labeled = list(stage(batch))
                 yield from labeled

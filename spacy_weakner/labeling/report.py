@@ -70,6 +70,7 @@ class SourceReport(SourceCounts):
             "scores too low": self.low_scores,
             "misaligned": self.misaligned,
             "phrases not found": self.not_found,
+            "rows of the file": self.rows,
             "documents with a row": self.docs_with_row,
             "documents without a row": self.docs_without_row,
             "rows of the same id with another text": self.other_text,

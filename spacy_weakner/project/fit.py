@@ -10,7 +10,7 @@ from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.terms.collected import LeakedLabel, SourceLabel, find_collected
 from ..files import existing
-from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.hashes import hash_path
 from ..runtime.lock import holding
 from ..training.augmenting import CaseCopies
 from .context import TrainingContext, student_size, used_recipes
@@ -91,6 +91,7 @@ def fit(
         check_range("precision", precision, 1e-6, 1.0 - 1e-6)
         if prefer == SPEED:
             raise WeaknerError(Errors.WK331.format(setting="precision", where="with prefer = f1", instead=""))
+    check_range("processes", processes, 1, None)
     check_range("lower_case", lower_case, 0.0, 1.0)
     check_range("upper_case", upper_case, 0.0, 1.0)
     folders = Corpora(existing(Path(corpora), "or create it with 'spacy weakner prepare'"))
@@ -202,7 +203,7 @@ def fit(
         tradeoff=list(result.tradeoff),
         code=code_version(),
         inputs=inputs,
-        contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
+        contents={name: hash_path(path) for name, path in result.pipelines.items()},
         reason=result.reason,
         sentences=language.sentences,
         abbreviations=language.abbreviations,

@@ -7,9 +7,6 @@ from typing import Any, Mapping
 from ..corpus.docbin import found_files
 from ..files import parse_json, reading_made
 
-# What names of packages consist of, for error messages.
-IMPORTABLE = "letters from a to z, digits and underscores, beginning with a letter"
-
 
 class Corpora:
     """The files in the folder of a project's corpora."""

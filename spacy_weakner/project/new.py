@@ -23,8 +23,9 @@ from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
 from ..scratch import resolved
 from .context import ALONE, config_name, student_size, used_recipes
-from .layout import IMPORTABLE, render_template
+from .layout import render_template
 from .rules import FROZEN, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
+from .variables import IMPORTABLE
 
 ANSWERS_SOURCE = "answers"
 # Precision of a Transformer's matrix products in training: a quarter less time on CPUs with bfloat16 units, equal F1.

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Uni
 
 import spacy
 import srsly
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from spacy.cli.package import package as spacy_package
 
 from .._compat import unlisted_names
@@ -24,9 +24,10 @@ from ..own_code import own_code
 from ..pipelines import RULE, add_sentences, load_pipeline
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
-from .layout import IMPORTABLE, render_template
+from .layout import render_template
 from .lists import LINKER
 from .selection import ScoresByName, Selection
+from .variables import check_name, parse_version
 
 
 class Package(NamedTuple):
@@ -67,23 +68,19 @@ def package(
     RAISES (WeaknerError): If the name, version or another setting is invalid, the pipeline is missing, or the wheel
         cannot be built.
     """
-    if not name.isidentifier() or not name.isascii():
-        raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
-    try:
-        lowest = Version(version)
-    except InvalidVersion as error:
-        expected = "a version like 0.1.0"
-        raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
+    check_name(name)
+    lowest = parse_version(version)
     output, test, data = Path(output), test or {}, data or {}
     if isinstance(selected, Selection):
         for setting, value in {"sentences": sentences, "abbreviations": abbreviations}.items():
             if value is not None:
                 where = "with the folder of a pipeline"
                 raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=""))
-        selection, best, folder = selected, selected.best, selected.selected.path
+        selection, best, pipeline = selected, selected.best, selected.selected_path()
         splits = (selected.sentences, selected.abbreviations)
     else:
-        selection, best, folder = None, str(selected), str(selected)
+        selection, best = None, str(selected)
+        pipeline = existing(Path(selected), "or create it with 'spacy weakner fit' or 'train'")
         splits = (sentences or RULE, abbreviations or "")
         if abbreviations and splits[0] != RULE:
             raise WeaknerError(Errors.WK331.format(setting="abbreviations", where="with sentences = rule", instead=""))
@@ -91,7 +88,7 @@ def package(
             best = next(iter(test))
         elif test:
             check_choice("candidate", best, test)
-    pipeline, measured = existing(Path(folder), "or create it with 'spacy weakner fit' or 'train'"), test.get(best)
+    measured = test.get(best)
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)

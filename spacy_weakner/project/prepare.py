@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Final, List, Optional, Tuple
+from typing import Any, Dict, Final, List, Mapping, Optional, Tuple
 
 from spacy.tokens import Doc
 
@@ -73,6 +73,7 @@ def prepare(
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, except in the
         gold if a dev is given. If the gold has a sentence several times, annotated differently, the last one counts.
+        Sentences of the test are left out of gold and dev, and those of the dev out of the gold.
     lang, tokenizer, sentences, abbreviations, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     terms (Optional[Path]): Term list: as in pipelines, no sentence ends inside a term ("Yahoo! Inc."), or an entity of
@@ -100,8 +101,8 @@ def prepare(
     listed = (term.text for source in term_sources(terms, sources) for term in source.read())
     names = [name for name in listed if INNER_END.search(name)]
     splits = language.sentences != NO_SENTENCES
-    given = (("gold", gold, corpora.gold), ("dev", dev, corpora.dev), ("test", test, corpora.test))
-    for name, path, target in given:  # gold first, since it has names
+    held_out: Dict[str, List[Doc]] = {}
+    for name, path in (("gold", gold), ("test", test), ("dev", dev)):  # gold first, since it has names
         if path is None:
             continue
         key = spans_key if spans_key and has_span_groups(path) else None
@@ -115,22 +116,25 @@ def prepare(
             gold_docs = _last(docs, notes)
             names += [ent.text for doc in gold_docs for ent in doc.ents if is_divided_name(ent)]
             continue
-        docs = _complete(docs, path, name, True, notes)
+        docs = _apart(_complete(docs, path, name, True, notes), path, name, held_out, notes)
         if not any(doc.ents for doc in docs):
             # Without entities, the scores of all candidates are equal.
             use = "compare candidates" if name == "dev" else "measure the result"
             what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
             cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
             raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
-        counts[name] = write_docs(target, docs)
-        record_language(target, language)
+        held_out[name] = docs
+    for name, target in (("dev", corpora.dev), ("test", corpora.test)):
+        if name in held_out:
+            counts[name] = write_docs(target, held_out[name])
+            record_language(target, language)
     if text is not None:
         options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True, "names": names}
         report = convert(text, corpora.text, misaligned="drop", overwrite=True, progress=progress, **options)
         counts["text"] = report.docs
         notes += [f"text: {remark}" for remark in report.remarks]
     if gold is not None:
-        annotated = _complete(gold_docs, gold, "gold", dev is None, notes)
+        annotated = _apart(_complete(gold_docs, gold, "gold", dev is None, notes), gold, "gold", held_out, notes)
         if not any(doc.ents for doc in annotated):
             what = f"entity in its {len(gold_docs)} sentences"
             raise WeaknerError(Errors.WK407.format(path=gold, what=what, cure=_CHECK))
@@ -235,3 +239,18 @@ def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: Lis
         cure = "Annotate some sentences completely (for spans that do not fit the tokens, see 'misaligned')"
         raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     return kept
+
+
+def _apart(docs: List[Doc], path: Path, name: str, held_out: Mapping[str, List[Doc]], notes: List[str]) -> List[Doc]:
+    """Leave out sentences that other corpora hold out, so that their scores are those of new sentences. Short ones,
+    which occur in several documents by chance, stay."""
+    for other, sentences in held_out.items():
+        keys = {sentence_key(doc.text) for doc in sentences if len(doc) > SHORT}
+        kept = [doc for doc in docs if len(doc) <= SHORT or sentence_key(doc.text) not in keys]
+        if docs and not kept:
+            what, cure = f"sentence that is not also in {other}", f"Give other sentences for --{other}"
+            raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
+        if len(kept) < len(docs):
+            notes.append(f"{name}: sentences that are also in {other}, left out: {len(docs) - len(kept)}")
+        docs = kept
+    return docs

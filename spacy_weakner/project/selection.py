@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 from types import MappingProxyType
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from pydantic import model_validator
 
@@ -12,6 +12,7 @@ from ..evaluation.compare import CandidateScores, ranked
 from ..evaluation.score_table import read_scores
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
+from ..runtime.hashes import hash_path
 from ..scores import Strict
 from .mistakes import Mistake
 from .overruled import Overruled
@@ -21,6 +22,7 @@ from .rules import COMBINED, LIST_AND_HEAD, STUDENT, STUDENT_AND_LIST, ChosenBy,
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
 SELECTION = "selection.json"
+_AGAIN = "weasel run fit . --force (or spacy weakner fit)"
 PREVIOUS = "previous package"
 ScoresByName = Mapping[str, CandidateScores]
 NO_SCORES: ScoresByName = MappingProxyType({})
@@ -69,7 +71,8 @@ class Selection(Strict):
     overruled: List[Overruled] = []  # terms that the best candidate rejects, those with the most matches first
     code: str = ""  # see `code_version`
     inputs: str = ""  # see `inputs.hash_inputs`
-    contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
+    # Hashes of the pipelines by name, so that this file changes with them; earlier versions wrote one of all.
+    contents: Union[Dict[str, str], str] = {}
     sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
     abbreviations: str = ""
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select
@@ -87,6 +90,13 @@ class Selection(Strict):
     def selected(self) -> TrainedCandidate:
         """RETURNS (TrainedCandidate): The best candidate."""
         return next(candidate for candidate in self.candidates if candidate.name == self.best)
+
+    def selected_path(self) -> Path:
+        """Return the folder of the best candidate. Raise an error if it is missing, or not what was selected."""
+        path = existing(Path(self.selected.path), f"or train it again: {_AGAIN}")
+        if isinstance(self.contents, dict) and self.contents.get(self.best, "") not in ("", hash_path(path)):
+            raise WeaknerError(Errors.WK697.format(path=path, again=_AGAIN))
+        return path
 
     @property
     def costs(self) -> Dict[str, Tuple[str, str]]:

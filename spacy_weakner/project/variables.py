@@ -12,15 +12,19 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set
 
 import psutil
 import srsly
+from packaging.version import InvalidVersion, Version
 from weasel.util import parse_config_overrides
 
 from ..errors import Errors, WeaknerError
 
 VARIABLE = re.compile(r"\$\{vars\.(\w+)\}")
 PREFIX = "vars."
+# What names of packages consist of, for error messages.
+IMPORTABLE = "letters from a to z, digits and underscores, beginning with a letter"
 _FLAGS = ("--force", "-F", "--dry", "-D")
 # What commands name only if the project was made with it, or with what it needs.
-_PARTS = ("text", "gold", "dev", "test", "transformer", "precision", "method", "columns", "spans_key")
+_FILES = ("text", "gold", "dev", "test")
+_PARTS = (*_FILES, "transformer", "precision", "method", "columns", "spans_key")
 _SOURCES = ("terms", "sources", "answers")
 
 
@@ -83,16 +87,44 @@ def check_variables(folder: Path) -> None:
     """Check the variables of a project, in project.yml, on the command line and in the environment: each must be used.
 
     folder (Path): The folder of the project.
-    RAISES (WeaknerError): If a variable is unknown or not used.
+    RAISES (WeaknerError): If a variable is unknown or not used, the name or version of the package is invalid, or a
+        path is missing.
     """
     project: Any = srsly.read_yaml(folder / "project.yml")
     run = find_run(parent_words())
     given = _variables(parse_config_overrides([])) if run is None else run.given
     rest = json.dumps({key: value for key, value in project.items() if key != "vars"})
     used = used_names([_resolved(rest, project["vars"])])
-    problems = [_unused(name, used) for name in dict.fromkeys([*project["vars"], *given]) if name not in used]
+    values = {**project["vars"], **given}
+    problems = [_unused(name, used) for name in values if name not in used]
     if problems:
         raise WeaknerError(Errors.WK696.format(path=folder / "project.yml", problems=" ".join(problems)))
+    _check_values(values)
+
+
+def _check_values(values: Dict[str, Any]) -> None:
+    """Check the values that only the last command would, and paths without a value."""
+    check_name(str(values["name"]))
+    parse_version(str(values["version"]))
+    for name in _FILES:
+        if values.get(name, name) in (None, "", "null"):
+            expected = f"a path (for a project without '{name}', make another, with 'spacy weakner init project')"
+            raise WeaknerError(Errors.WK005.format(setting=f"vars.{name}", value=values[name], expected=expected))
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that a package cannot have."""
+    if not name.isidentifier() or not name.isascii():
+        raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
+
+
+def parse_version(version: str) -> Version:
+    """Return the version of a package; raise an error if it is none."""
+    try:
+        return Version(version)
+    except InvalidVersion as error:
+        expected = "a version like 0.1.0"
+        raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
 
 
 def _variables(given: Dict[str, Any]) -> Dict[str, Any]:

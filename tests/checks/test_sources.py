@@ -54,6 +54,19 @@ def test_a_pipeline_with_damaged_meta_data(declare, findings, tmp_path, meta):
     assert re.search(r"sources.model\]: .WK206.*meta.json", error) and [column.name for column in columns] == ["llm"]
 
 
+@pytest.mark.parametrize("splits", [True, False])
+def test_labels_of_texts_that_are_split(declare, findings, monkeypatch, splits):
+    texts = ["One came. Two went.", "Anna left. Bob stayed."]
+    nlp = spacy.blank("xx")
+    if splits:
+        nlp.add_pipe("sentencizer")
+    monkeypatch.setattr("tests.checks.test_sources.SEEN", MatchedTexts(nlp, 20, texts=texts))
+    monkeypatch.setattr("tests.checks.test_sources.ANSWERS", [{"text": text, "ents": []} for text in (*texts, "x")])
+    declare(llm=['file = "answers.jsonl"'])
+    warned = [text for text in found(findings, "warning") if "2 rows" in text]
+    assert len(warned) == splits and all("vars.sentences" in text for text in warned)
+
+
 def test_labels_are_renamed(declare, findings):
     (column,) = declare(llm=['file = "answers.jsonl"', 'labels = {"PERSON": "PER", "DRUG": "DRUG"}'])
     assert column.counts == {"PER": 1}

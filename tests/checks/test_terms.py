@@ -271,6 +271,35 @@ def test_mixed_separators_of_synonyms(check, findings, cell, warned):
     assert any("cells with synonyms" in text for text in found(findings, "warning")) == warned
 
 
+@pytest.mark.parametrize(
+    "title, name, warned",
+    [("drug", "list.csv", 1), ("Name", "list.csv", 1), ("bird", "birds.csv", 1), ("aspirin", "list.csv", 0)],
+)
+def test_a_title_that_is_read_as_a_term(check, findings, title, name, warned):
+    assert check(["heparin"], header=title, name=name, term_label="DRUG") == {"DRUG": 2}
+    assert len([text for text in found(findings, "warning") if f"term={title.lower()}" in text]) == warned
+
+
+@pytest.mark.parametrize(
+    "more, level, message",
+    [
+        ('"aliases": ["ASA"]', "warning", "not read: aliases"),
+        ('"Synonyms": ["ASA"]', "warning", "not read: Synonyms"),
+        ('"url": "x"', "info", "not read: url"),
+        ('"synonyms": "ASA, acetylsalicylic acid"', "warning", "',' is in 1 of 1 cells"),
+        ('"synonyms": ["ASA, x"], "id": "7"', "warning", None),
+    ],
+)
+def test_keys_that_are_not_read_are_named(check, findings, more, level, message):
+    check(
+        [f'{{"label": "DRUG", "term": "aspirin", {more}}}', '{"label": "DRUG", "pattern": "x1"}'],
+        header="",
+        name="t.jsonl",
+    )
+    assert [text for text in found(findings, level) if message is None or message in text] or message is None
+    assert message is not None or not found(findings, level)
+
+
 def test_mapped_columns_are_not_guessed_again(check, findings):
     rows = ["Typ;Bezeichnung;binding", *(f"DRUG;{n};" for n in NAMES), f"DRUG;{NAMES[0]};always"]
     check(rows, header="", term_columns="label=Typ,term=Bezeichnung")

@@ -29,11 +29,19 @@ def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     assert re.search(r"the first 100 lines of", infos) and re.search(r"about [\d,]+ texts", infos)
 
 
+def test_entities_of_texts_are_not_read(write, nlp, findings, tmp_path):
+    rows = [{"text": "Anna slept", "ents": [[0, 4, "PER"]]}, {"text": "Bob too", "ents": []}, {"text": "x"}]
+    read_text(write("a.jsonl", rows), nlp, findings)
+    read_text(write("a.conll", ["Anna B-PER", "slept O", "", "Bob O"]), nlp, findings)
+    first, second = found(findings, "warning")
+    assert "1 of 3 texts have entities" in first and "1 of 2 texts" in second and "--gold" in second
+
+
 def test_all_formats(write, nlp, findings, tmp_path):
     write_docs(tmp_path / "a.spacy", [nlp("Anna slept"), nlp("Bob too")])
     write("a.txt", ["Anna slept", "", "Bob too"])
     write("a.jsonl", [{"text": "Anna slept"}, {"tokens": ["Bob", "too"], "url": "x"}])
-    write("a.conll", ["Anna B-PER", "slept O", "", "Bob B-PER", "too O"])
+    write("a.conll", ["Anna O", "slept O", "", "Bob O", "too O"])
     for suffix in ("txt", "jsonl", "spacy", "conll"):
         assert read_text(tmp_path / f"a.{suffix}", nlp, findings).texts == ["Anna slept", "Bob too"]
     assert len(read_text(tmp_path, nlp, findings).texts) == 8

@@ -1,5 +1,6 @@
 import json
 import shutil
+import re
 import signal
 import subprocess
 import sys
@@ -116,6 +117,21 @@ def test_options_are_passed_on(monkeypatch, words, function, expected):
     seen = stand_in(monkeypatch, function)
     assert invoke(*words.split()).exit_code == 130
     assert {name: seen[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "words, cure",
+    [
+        ("init project p --text a.txt --text b.txt --gold g.jsonl", "--text.*2 times.*folder"),
+        ("init project p --terms a.txt --terms b.txt --term-label A --term-label B", "--term-label.*column 'label'"),
+        ("label a b --terms t --terms u", "--terms.*--sources"),
+        ("convert a b --lang en --lang en", "--lang.*2 times"),
+        ("relabel complete a b m --soft --soft", "--soft.*2 times"),
+    ],
+)
+def test_options_with_one_value_are_given_once(words, cure):
+    result = invoke(*words.split())
+    assert result.exit_code == 2 and re.search(cure, " ".join(result.output.split())), result.output
 
 
 def test_options_of_the_calibration_of_confidences(monkeypatch):

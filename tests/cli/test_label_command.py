@@ -35,7 +35,7 @@ def test_a_line_per_source_with_what_is_not_zero(folder):
     assert "Spans of 'list': 5 (DOG 2, PER 3)" in text
     assert (
         "Spans of 'llm': 1 (PERSON 1); labels left out: 1 (V 1); misaligned: 1; phrases not found: 1; "
-        "documents with a row: 1; documents without a row: 1; repeated rows: 1"
+        "rows of the file: 2; documents with a row: 1; documents without a row: 1; repeated rows: 1"
     ) in text
     assert "Documents without a match: 0; excluded: 0" in text
     assert "Shards that were already finished: 1" in invoke("in.txt", "out", "--sources", "sources.cfg").output

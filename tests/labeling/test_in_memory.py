@@ -188,11 +188,19 @@ def test_errors_and_losses(folder):
         list(label_docs(docs, {"s": {"file": "file.jsonl"}}))
 
 
+@pytest.mark.parametrize("function", [lambda docs: list(label_docs(docs, {"s": {"terms": "t.csv"}})), aggregate_docs])
+def test_what_is_not_a_list_of_docs(folder, function):
+    (folder / "t.csv").write_text("label,term\nPER,Anna\n")
+    for given in ("Anna", ["Anna"], make_corpus()[0]):
+        with pytest.raises(WeaknerError, match=r"WK005.*docs.*list of Docs"):
+            function(given)
+
+
 def test_counts_of_several_blocks(folder, monkeypatch):
     monkeypatch.setattr("spacy_weakner.labeling.label.BATCH_SIZE", 2)
     rows = [{"text": text, "ents": [[0, 1, "X"]]} for text in TEXTS]
     (folder / "file.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.warns(UserWarning, match=r"WK910.*misaligned: 5; documents with a row: 6\)"):
+    with pytest.warns(UserWarning, match=r"WK910.*misaligned: 5; rows of the file: 6; documents with a row: 6\)"):
         assert len(list(label_docs(make_corpus(), {"s": {"file": "file.jsonl"}}))) == len(TEXTS)
 
 

@@ -435,6 +435,14 @@ def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
         stamp_inputs(tmp_path / "inputs.txt", made.folder / "sources.cfg", str(tmp_path / "bert"), str(splitter))
         seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
     assert len(seen) == 5
+    corpora = tmp_path / "gold"
+    corpora.mkdir()
+    (corpora / "a.jsonl").write_text("{}")
+    for name in ("b.jsonl", "b.jsonl.off"):  # weasel sees contents only
+        next(corpora.iterdir()).rename(corpora / name)
+        stamp_inputs(tmp_path / "inputs.txt", None, None, "rule", [corpora, lists[0]])
+        seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
+    assert len(seen) == 7
     stamp_inputs(tmp_path / "inputs.txt", None, "some/name", "rule")
     assert (tmp_path / "inputs.txt").read_text(encoding="utf-8") == "# spacy_weakner\n"
 

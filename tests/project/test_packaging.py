@@ -19,6 +19,7 @@ from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.own_code import OWN_CODE, import_own_code
 from spacy_weakner.project import packaging
 from spacy_weakner.project.packaging import Package, package, usage
+from spacy_weakner.runtime.hashes import hash_path
 
 from ..util import contents
 from .util import SCORES, make_selection, write_ruler
@@ -169,6 +170,20 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["de_ner-0.1.0"]
     # The pipeline itself stays as it is.
     assert files(tmp_path / "my pipeline") == before
+
+
+def test_scores_of_a_pipeline_that_has_changed(tmp_path, selection, builder):
+    folder = Path(selection.selected.path)
+    selected = selection.model_copy(update={"contents": {selection.best: hash_path(folder)}})
+    package(selected, tmp_path / "out", name="ner")
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps({**meta, "author": "somebody"}))
+    with pytest.raises(WeaknerError, match=r"WK697.*weasel run fit \. --force"):
+        package(selected, tmp_path / "out", name="ner")
+    package(folder, tmp_path / "out", name="ner")
+    shutil.rmtree(folder)
+    with pytest.raises(WeaknerError, match=r"WK100.*weasel run fit \. --force"):
+        package(selected, tmp_path / "out", name="ner")
 
 
 def test_the_version_goes_up_with_the_pipeline(tmp_path, selection, builder):

@@ -121,22 +121,40 @@ def test_sentences_without_annotation_are_left_out(tmp_path, files):
     assert prepared.gold == 6 and "gold: sentences without any annotation, left out: 1" in prepared.notes
 
 
+def test_held_out_sentences_are_not_trained_on(tmp_path):
+    short = {"tokens": ["Anna", "left"], "ents": [[0, 1, "PER"]]}
+    paths = {
+        name: write_rows(tmp_path / f"{name}.jsonl", [*rows, short])
+        for name, rows in (("gold", gold_rows(9)), ("dev", gold_rows(6)), ("test", gold_rows(3)))
+    }
+    prepared = prepare(tmp_path / "a", **paths, lang="xx")
+    assert (prepared.gold, prepared.dev, prepared.test) == (4, 4, 4)  # a short sentence may occur by chance
+    for name, other in (("dev", "test"), ("gold", "test"), ("gold", "dev")):
+        assert f"{name}: sentences that are also in {other}, left out: 3" in prepared.notes
+    same = write_rows(tmp_path / "same.jsonl", gold_rows(3))
+    with pytest.raises(WeaknerError, match=r"WK407.*same\.jsonl has no sentence that is not also in test"):
+        prepare(tmp_path / "b", gold=same, test=paths["test"], lang="xx")
+
+
 def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
-    rows = [*gold_rows(5), {"tokens": ["Anna", "left"], "ents": [[0, 1, "PER"]], "missing": [[1, 2]]}]
+    hole = {"tokens": ["Anna", "left"], "ents": [[0, 1, "PER"]], "missing": [[1, 2]]}
+    rows, others = [*gold_rows(5), hole], gold_rows(MIN_FOR_TEST + 10)[-10:]
     path = write_rows(tmp_path / "gold.jsonl", rows)
-    prepared = prepare(tmp_path / "a", gold=path, dev=path, test=path, lang="xx")
+    dev = write_rows(tmp_path / "dev.jsonl", [*others[:5], hole])
+    test = write_rows(tmp_path / "test.jsonl", [*others[5:], hole])
+    prepared = prepare(tmp_path / "a", gold=path, dev=dev, test=test, lang="xx")
     assert (prepared.gold, prepared.dev, prepared.test) == (6, 5, 5)  # what is compared on has no holes
     for name in ("dev", "test"):
         assert f"{name}: sentences with some tokens without annotation, left out: 1" in prepared.notes
         corpus = tmp_path / "a" / "annotated" / f"{name}.spacy"
         assert not any(missing_tokens(doc) for doc in read_docs(corpus, Vocab()))
-    assert prepare(tmp_path / "b", gold=path, test=path, lang="xx").gold == 5
+    assert prepare(tmp_path / "b", gold=path, test=test, lang="xx").gold == 5
     # None of them comes into a test that is split off.
     more = write_rows(tmp_path / "more.jsonl", [*gold_rows(MIN_FOR_TEST), *rows[5:] * 100])
-    prepared = prepare(tmp_path / "d", gold=more, dev=path, lang="xx")
+    prepared = prepare(tmp_path / "d", gold=more, dev=dev, lang="xx")
     assert prepared.test == MIN_FOR_TEST // 5 and prepared.gold == MIN_FOR_TEST - prepared.test + 100
-    test = read_docs(tmp_path / "d" / "annotated" / "test.spacy", Vocab())
-    assert not any(missing_tokens(doc) for doc in test)
+    split_off = read_docs(tmp_path / "d" / "annotated" / "test.spacy", Vocab())
+    assert not any(missing_tokens(doc) for doc in split_off)
     path = write_rows(tmp_path / "holes.jsonl", rows[5:])
     for given in ({"gold": path}, {"gold": tmp_path / "gold.jsonl", "dev": path}):
         with pytest.raises(WeaknerError, match=r"WK407.*holes\.jsonl has no sentence that is completely annotated"):

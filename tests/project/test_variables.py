@@ -1,5 +1,6 @@
 """Variables of a generated project: those that no command uses are refused."""
 
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,16 @@ def test_variables_that_nothing_uses(project, line, message):
     check_variables(project)
     add(project, line)
     with pytest.raises(WeaknerError, match=rf"WK696.*{message}"):
+        check_variables(project)
+
+
+@pytest.mark.parametrize("name, value", [("name", "my-drugs"), ("version", "new"), ("text", "null"), ("text", '""')])
+def test_values_that_only_the_last_command_would_refuse(project, monkeypatch, name, value):
+    path = project / "project.yml"
+    path.write_text(
+        re.sub(rf"\n  {name}: .*", f"\n  {name}: {value}", path.read_text(encoding="utf-8")), encoding="utf-8"
+    )
+    with pytest.raises(WeaknerError, match=rf"WK005.*{name}"):
         check_variables(project)
 
 
