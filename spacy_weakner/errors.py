@@ -145,7 +145,7 @@ class Errors:
     WK108 = "[WK108] Cannot load {what}: {reason}."
     WK350 = "[WK350] {package} is not installed. Install the extra '{extra}': pip install \"spacy_weakner[{extra}]\"."
     WK351 = (
-        "[WK351] Cannot load the encoder '{name}': {reason} Give the folder of a Hugging Face model, or the name of "
+        "[WK351] Cannot load the encoder '{name}': {reason}. Give the folder of a Hugging Face model, or the name of "
         "one that can be downloaded or is in the cache."
     )
     WK352 = (

@@ -1,9 +1,21 @@
 """Torch modules in Thinc models, and their serialization: safetensors instead of `torch.save`, which uses pickle."""
 
+import os
+import sys
 from typing import Any, Callable, Dict, Optional
 
 import srsly
 from thinc.api import ArgsKwargs, PyTorchShim
+
+
+def _use_one_thread() -> None:
+    """After a fork (`n_process`), torch would wait forever for its threads, which exist only in the parent."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_use_one_thread)
 
 
 class TorchShim(PyTorchShim):

@@ -128,12 +128,15 @@ class Page:
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
         return [event for event in self._events if event.get("method") in kinds]
 
-    def press(self, *keys, modifiers=0, place=""):
+    def press(self, *keys, modifiers=0, place="", repeats=0):
+        """Press keys one after the other; each is held down as long as it takes to repeat that often."""
         for key in keys:
             text = {"Enter": "\r"}.get(key, key if len(key) == 1 and modifiers != CONTROL else "")
             code = CODES.get(key, ord(key[0].upper()))
             about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers, "code": place}
             self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
+            for _ in range(repeats):
+                self.call("Input.dispatchKeyEvent", type="keyDown", text=text, autoRepeat=True, **about)
             self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 
     def insert(self, text):

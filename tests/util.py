@@ -323,7 +323,7 @@ def entities_of(nlp: Language, texts: Iterable[str]) -> List[List[Entity]]:
 IN_PROCESSES = """
 import json, sys
 import torch
-torch.set_num_threads(1)
+torch.set_num_threads(2)  # none of which survives the fork
 import spacy
 found = []
 for path in sys.argv[2:]:

@@ -4,7 +4,7 @@ import heapq
 import re
 from collections import Counter
 from operator import itemgetter
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -36,6 +36,8 @@ class Sentence(NamedTuple):
     gold: Tuple[Entity, ...] = ()  # the entities of incomplete gold
     known: FrozenSet[int] = frozenset()  # the tokens that it says something of
     wrong: Tuple[Entity, ...] = ()  # what is no entity, as somebody has said
+    cats: Mapping[str, float] = {}  # its categories
+    meta: Mapping[str, Any] = {}  # what else its row says of it
 
     @property
     def text(self) -> str:

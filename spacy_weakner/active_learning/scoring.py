@@ -137,6 +137,8 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         gold=() if gold is None else tuple(sorted(gold.entities)),
         known=frozenset() if gold is None else frozenset(range(len(doc))) - gold.missing,
         wrong=tuple(weak.group_entities(doc, weak.WRONG_GROUP)) if weak.WRONG_GROUP in doc.spans else (),
+        cats=dict(doc.cats),
+        meta=weak.get_meta(doc) or {},
     )
 
 

@@ -8,11 +8,13 @@ import shutil
 import signal
 import sys
 import textwrap
+import warnings
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TextIO
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TextIO
 
 import typer
 from wasabi import color, table
@@ -82,15 +84,26 @@ def parse_names(values: Sequence[str]) -> Dict[str, str]:
     return {label: name for label, _, name in pairs}
 
 
+def _show_warning(show_others: Callable[..., None], message: Any, *details: Any) -> None:
+    """Show a warning of this package without the line of code that it comes from."""
+    if str(message).startswith("[WK"):
+        sign, tint = _LOOKS["warning"]
+        echo(f"{sign} {message}", tint, err=True, wrap=True)
+    else:
+        show_others(message, *details)
+
+
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn user errors, Ctrl-C and SIGTERM into one line on stderr and an exit code."""
+    """Turn user errors, Ctrl-C and SIGTERM into one line on stderr and an exit code, and warnings into one line."""
     # Handle SIGTERM like Ctrl-C, so that half-written files are removed. Only the main thread may set a handler.
     is_main = current_thread() is main_thread()
     before = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
     for number, handler in before.items():
         if handler != signal.SIG_IGN:  # as for a job in the background
             signal.signal(number, _interrupt)
+    show_others = warnings.showwarning
+    warnings.showwarning = partial(_show_warning, show_others)
     try:
         yield
     except (WeaknerError, OSError, MemoryError) as error:
@@ -102,6 +115,7 @@ def reporting() -> Iterator[None]:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")
         raise typer.Exit(INTERRUPTED) from None
     finally:
+        warnings.showwarning = show_others
         for number, handler in before.items():
             if signal.getsignal(number) == _interrupt:
                 # None: the previous handler was not set from Python.

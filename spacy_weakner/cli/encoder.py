@@ -10,7 +10,7 @@ from ..encoder_tools.distill import DistillReport, distill
 from ..encoder_tools.quantize import QuantizeReport, quantize
 from ..encoder_tools.vectors import VectorsReport, vectors
 from ._command import command
-from ._util import new_app, say
+from ._util import new_app, say, show_remarks
 
 app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
@@ -22,6 +22,7 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
     if report.skipped:
         say("info", "This encoder was already finished; nothing was done")
     say("good", f"{report.texts} texts", given.output_path)
+    show_remarks(report.remarks)
     say("info", f"Held out: {report.held_out} texts; in total {report.words} tokens, {report.pieces} pieces")
     if report.split:
         say("info", f"Texts that were too long and were split: {report.split}")
@@ -39,6 +40,7 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
 @command(app, distill, without=["width"], model=Annotated[str, typer.Option()])
 def show_distill(report: DistillReport, given: Any) -> None:
     say("good", f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
+    show_remarks(report.remarks)
     say("info", f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
     if report.held_out:
         after = f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
@@ -52,6 +54,7 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
         say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)
     else:
         say("warning", "No word is frequent enough for a vector", given.output_path)
+    show_remarks(report.remarks)
     tokens = f"{report.tokens:,} tokens of {report.sentences:,} sentences"
     say("info", f"Counted: {tokens}, {report.different:,} different words")
     if report.excluded:
@@ -64,5 +67,7 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
 def show_quantize(report: QuantizeReport, given: Any) -> None:
     before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
     say("good", f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after} ({before} before)")
+    if report.kept:
+        say("warning", f"Not in int8, since they read a question beside each text: {', '.join(report.kept)}")
     command = f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}"
     say("info", f"Predictions differ slightly. Compare both pipelines on gold: {command}")

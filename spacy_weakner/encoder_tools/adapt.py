@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
 from ..code_version import code_version
+from ..corpus.counts import RowCounts
 from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
@@ -49,6 +50,7 @@ class AdaptReport(NamedTuple):
     resumed: int  # step from which an earlier run was resumed; else 0
     new_head: bool  # whether the head was trained from scratch
     skipped: bool = False  # whether an earlier run had finished the training
+    remarks: Sequence[str] = ()  # on what was read
 
     @property
     def perplexity_before(self) -> Optional[float]:
@@ -164,15 +166,19 @@ def adapt(
             if receipt is not None:
                 return AdaptReport(**receipt.report)._replace(skipped=True)
             earlier = Receipt.read(output / RECEIPT)
-            if earlier is not None and earlier.differences(made_from) and not overwrite:  # it may have taken hours
-                raise WeaknerError(Errors.WK314.format(path=output, exists="was made from other inputs or settings"))
+            others = [] if earlier is None else earlier.differences(made_from)
+            if others and not overwrite:  # it may have taken hours
+                what = "by another version of this package" if others == ["code"] else "from other inputs or settings"
+                exists = f"was made {what} ({', '.join(others)})"
+                raise WeaknerError(Errors.WK314.format(path=output, exists=exists))
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint, nothing needs to be kept.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-        readers = (stream_text(path, corpus_language(path, lang).blank()) for path in inputs)
+        rows = RowCounts()
+        readers = (stream_text(path, corpus_language(path, lang).blank(), rows) for path in inputs)
         how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
         sequences, held_out, counts = cut_pieces(
             chain.from_iterable(readers), masked_lm.tokenizer, **how, progress=progress and is_main
@@ -181,7 +187,7 @@ def adapt(
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
         _check("eval_share", eval_share, counts.texts > 0, f"a lower share: all {counts.held_out} texts are held out")
         trained = train_masked_lm(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
-        report = AdaptReport(**vars(counts), **trained._asdict(), new_head=masked_lm.new_head)
+        report = AdaptReport(**vars(counts), **trained._asdict(), new_head=masked_lm.new_head, remarks=rows.remarks)
         if is_main:
             with atomic_path(output) as new:
                 new.mkdir()

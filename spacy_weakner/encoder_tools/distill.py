@@ -7,6 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
+from ..corpus.counts import RowCounts
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
@@ -37,6 +38,7 @@ class DistillReport(NamedTuple):
     # each piece was encoded alone.
     before: float
     after: float  # the same after fitting, before the dimensions are reduced
+    remarks: Sequence[str] = ()  # on what was read
 
 
 class LoneWords:
@@ -58,8 +60,6 @@ class LoneWords:
         self._first = len(self._before)
         n_special = self._first + len(self._after)
         self.longest = (n_positions(model) or n_special + 65) - n_special
-        if model.get_input_embeddings().num_embeddings < self.n_pieces:
-            raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Float32s:
         """Return the vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
@@ -125,9 +125,10 @@ def distill(
     paths = [Path(path) for path in inputs]
     read = LoneWords(model, gpu_id)
     texts: Counter[str] = Counter()
+    counts = RowCounts()
     for path in paths:
         nlp = corpus_language(path, lang).blank()
-        for doc in Progress(stream_text(path, nlp), desc=f"pieces {path.name}", unit="doc", enabled=progress):
+        for doc in Progress(stream_text(path, nlp, counts), desc=f"pieces {path.name}", unit="doc", enabled=progress):
             texts.update(token.text for token in doc if not token.is_space)
     words: Counter[Word] = Counter()
     for text, n in texts.items():
@@ -139,7 +140,7 @@ def distill(
     with made_folder(output_path) as folder:
         folder.mkdir()
         table.save(folder)
-    return report._replace(words=len(texts))
+    return report._replace(words=len(texts), remarks=counts.remarks)
 
 
 def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Float32s, DistillReport]:

@@ -6,7 +6,7 @@ import warnings
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy
 from spacy.util import load_config
@@ -34,6 +34,7 @@ class QuantizeReport(NamedTuple):
     encoders: int  # Transformers that were quantized
     before: int  # size of the pipeline in bytes
     after: int  # size of the new pipeline in bytes
+    kept: Sequence[str] = ()  # components whose Transformers cannot be quantized: they read a question beside each text
 
 
 @making("output_path", "model", folder=True)
@@ -57,13 +58,16 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
+    done: List[str] = []  # components whose Transformer is in int8 already
+    kept: List[str] = []  # those with a Transformer that cannot be converted
     with made_folder(output_path) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components
         for name, pipe in pipes:
-            nodes = pipe.model.walk() if isinstance(getattr(pipe, "model", None), Model) else ()
-            found = [node for node in nodes if node.name == "transformer_encoder"]
+            if not isinstance(getattr(pipe, "model", None), Model):
+                continue
+            found = [node for node in pipe.model.walk() if node.name == "transformer_encoder"]
             for encoder in found:
                 made = _quantized(encoder, name)
                 if pipe.model is encoder:
@@ -74,12 +78,19 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
                 pipe.model.to_disk(folder / name / "model")
                 config["components"][name] = _renamed(config["components"][name])
             encoders += len(found)
+            nodes = {node.name for node in pipe.model.walk()}
+            done += [name] if "onnx_encoder" in nodes and not found else []
+            kept += [name] if "transformer_reader" in nodes else []
         if not encoders:
             names = ", ".join(nlp.component_names) or "none"
             reason = f"no component of '{model}' runs a Transformer of this package (components: {names})"
+            if done:
+                reason = f"the Transformer of '{model}' is already in int8 (components: {', '.join(done)})"
+            elif kept:
+                reason = f"the Transformer of '{model}' reads a question beside each text ({', '.join(kept)})"
             raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
         config.to_disk(folder / "config.cfg")
-    return QuantizeReport(encoders, folder_size(nlp.path), folder_size(output_path))
+    return QuantizeReport(encoders, folder_size(nlp.path), folder_size(output_path), kept)
 
 
 def _renamed(block: Any) -> Any:

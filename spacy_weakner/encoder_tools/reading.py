@@ -17,11 +17,11 @@ _READING = Reading(misaligned="drop", documents=True)
 _BLOCK = 5000
 
 
-def stream_text(path: Path, nlp: Language, format: Optional[str] = None) -> Iterator[Doc]:
+def stream_text(path: Path, nlp: Language, counts: RowCounts, format: Optional[str] = None) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format, so that the vocabulary does not grow with the text. A Doc must not be
-    used after the next one was requested."""
+    used after the next one was requested. What is remarkable about the rows is added to `counts`."""
     for file_, format_ in input_files(path, format):
-        reader = FileReader(file_, format_, nlp, _READING, RowCounts(), strict=True)
+        reader = FileReader(file_, format_, nlp, _READING, counts, strict=True)
         if not by_lines(file_, format_):
             with nlp.memory_zone():
                 yield from reader.docs()

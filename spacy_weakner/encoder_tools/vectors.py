@@ -5,6 +5,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from spacy.vectors import Vectors
 
+from ..corpus.counts import RowCounts
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
@@ -31,6 +32,7 @@ class VectorsReport(NamedTuple):
     excluded: int  # other sentences, which are in the excluded corpora
     tokens: int  # tokens that were counted
     different: int  # distinct words among these
+    remarks: Sequence[str] = ()  # on what was read
 
 
 # If there are more, a sample of between half this number and all of it is drawn.
@@ -65,12 +67,12 @@ def vectors(
     """
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
-    n_excluded = 0
+    n_excluded, counts = 0, RowCounts()
     sample = SentenceSample(MAX_SENTENCES, seed=0)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
-        docs = stream_text(path, nlp, format)
+        docs = stream_text(path, nlp, counts, format)
         for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
             if excluded and sentence_key(doc.text) in excluded:
                 n_excluded += 1
@@ -94,5 +96,12 @@ def vectors(
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
     return VectorsReport(
-        len(rows), made.shape[1], len(sample.sentences), sample.read, n_excluded, tokens, len(sample.frequent(1))
+        words=len(rows),
+        width=made.shape[1],
+        sentences=len(sample.sentences),
+        read=sample.read,
+        excluded=n_excluded,
+        tokens=tokens,
+        different=len(sample.frequent(1)),
+        remarks=counts.remarks,
     )

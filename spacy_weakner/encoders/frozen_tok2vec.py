@@ -89,7 +89,11 @@ def _init(source: Union[str, Path], component: str, model: Model, X: Any = None,
     if not isinstance(found, list) or len(found) != 1:
         reason = f"'{component}' has no encoder of its own that gives each token a vector"
         raise WeaknerError(Errors.WK353.format(name=source, reason=reason))
-    model.set_dim("nO", found[0].shape[1])
+    width, wanted = found[0].shape[1], model.maybe_get_dim("nO")
+    if wanted not in (None, width):
+        expected = f"{width}, the width of '{component}'"
+        raise WeaknerError(Errors.WK005.format(setting="width", value=wanted, expected=expected))
+    model.set_dim("nO", width)
 
 
 def _encoder(nlp: Language, component: str) -> Optional[Model]:

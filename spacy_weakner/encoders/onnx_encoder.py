@@ -49,6 +49,10 @@ def build_onnx_encoder(
     return Model("onnx_encoder", forward, init=_init, shims=[OnnxShim(None)], dims={"nO": width})
 
 
+# Sessions of parent processes: their destructors would wait forever for threads that exist only there.
+_inherited: List[Any] = []
+
+
 class OnnxTransformer:
     """A Transformer in ONNX.
 
@@ -71,6 +75,7 @@ class OnnxTransformer:
         each process creates its own session."""
         process, session = self._session
         if process != os.getpid():
+            _inherited.append(session)
             session = make_session(self.onnx)
             self._session = (os.getpid(), session)
         vectors: NDArray[numpy.float32] = session.run(None, {"ids": numpy.asarray([ids], dtype="int64")})[0]

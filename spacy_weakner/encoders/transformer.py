@@ -11,6 +11,7 @@ from ..errors import Errors, WeaknerError, require
 from ..files import existing
 
 _WEIGHTS = "*.safetensors"
+_TOKENIZERS = ("tokenizer.json", "vocab.*", "*.model", "merges.txt", "*.tiktoken")
 # The number of the layer in the middle of a Transformer, whatever its depth.
 MIDDLE = 0
 _SAFE = {"trust_remote_code": False}
@@ -50,9 +51,12 @@ def load_encoder_tokenizer(name: Union[str, Path]) -> Any:
     from transformers import AutoTokenizer
 
     with _reading(name):
+        folder = Path(name)
+        if folder.is_dir() and not any(path for pattern in _TOKENIZERS for path in folder.glob(pattern)):
+            raise ValueError("the folder has no tokenizer (tokenizer.json)")
         tokenizer = AutoTokenizer.from_pretrained(str(name), use_fast=True, **_SAFE)
         if not tokenizer.is_fast:
-            raise ValueError("it has no fast tokenizer.")
+            raise ValueError("it has no fast tokenizer")
     return tokenizer
 
 
@@ -78,6 +82,7 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
         missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
         if missing:
             raise WeaknerError(Errors.WK353.format(name=name, reason=f"it lacks the weights {_listed(missing)}"))
+    _check_pieces(name, model, tokenizer)
     return model.to(torch.float32), tokenizer
 
 
@@ -113,6 +118,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
         if missing and not config.tie_word_embeddings:
             config.tie_word_embeddings = True
             model, _ = _load(AutoModelForMaskedLM, name, config)
+    _check_pieces(name, model, tokenizer)
     return MaskedLM(model.to(torch.float32), tokenizer, bool(missing))
 
 
@@ -216,6 +222,14 @@ def _load(kind: Any, name: Union[str, Path], config: Any) -> Any:
     return kind.from_pretrained(str(name), config=config, use_safetensors=True, output_loading_info=True, **_SAFE)
 
 
+def _check_pieces(name: Union[str, Path], model: Any, tokenizer: Any) -> None:
+    """Refuse a tokenizer with pieces that the encoder does not know: it was probably made for another one."""
+    rows, pieces = model.get_input_embeddings().num_embeddings, 1 + max(tokenizer.get_vocab().values())
+    if rows < pieces:
+        reason = f"its tokenizer has {pieces:,} pieces, of which {pieces - rows:,} have no embedding"
+        raise WeaknerError(Errors.WK353.format(name=name, reason=reason))
+
+
 @contextmanager
 def _reading(name: Union[str, Path]) -> Iterator[None]:
     """Turn all errors in loading an encoder into a WeaknerError."""
@@ -224,7 +238,7 @@ def _reading(name: Union[str, Path]) -> Iterator[None]:
         existing(folder)  # names have at most two parts
     if folder.is_dir() and not any(folder.glob(_WEIGHTS)):
         if not (folder / "config.json").exists():
-            raise WeaknerError(Errors.WK351.format(name=name, reason="the folder has no config.json."))
+            raise WeaknerError(Errors.WK351.format(name=name, reason="the folder has no config.json"))
         raise WeaknerError(Errors.WK352.format(name=name))
     try:
         with quiet():
@@ -236,7 +250,8 @@ def _reading(name: Union[str, Path]) -> Iterator[None]:
         lines = str(error).strip().splitlines()
         if isinstance(error, OSError) and "safetensors" in str(error):
             raise WeaknerError(Errors.WK352.format(name=name)) from error
-        raise WeaknerError(Errors.WK351.format(name=name, reason=lines[0] if lines else repr(error))) from error
+        reason = (lines[0] if lines else repr(error)).rstrip(".")
+        raise WeaknerError(Errors.WK351.format(name=name, reason=reason)) from error
 
 
 @contextmanager

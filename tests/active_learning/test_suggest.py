@@ -14,8 +14,9 @@ from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates,
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.entities import set_entities
+from spacy_weakner.corpus.formats.reading import Reading, read_corpus
 from spacy_weakner.corpus.language import CorpusLanguage, record_language
-from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_id, set_source
+from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_id, set_meta, set_source
 from spacy_weakner.errors import WeaknerError
 
 from ..cli.util import invoke
@@ -178,6 +179,17 @@ def test_what_is_excluded_or_annotated_is_never_suggested(uncertain, tmp_path):
     assert (report.read, report.empty, report.annotated, report.excluded, report.copies) == (16, 2, 1, 1, 1)
     with pytest.raises(WeaknerError, match=r"WK776.*12 of its 12 sentences"):
         suggest(uncertain, tmp_path / "none.jsonl", exclude=[uncertain])
+
+
+@pytest.mark.parametrize("name", ["next.spacy", "next.jsonl"])
+def test_what_a_row_says_beside_its_text_stays(tmp_path, name):
+    doc = make_doc("they know Oslo well", a=[(2, 3, "PER")], b=[(2, 3, "LOC")])
+    doc.cats = {"NEWS": 1.0}
+    set_meta(doc, {"url": "http://x/0", "why": "an earlier reason"})
+    suggest(write(tmp_path / "corpus.spacy", [doc]), tmp_path / name, n=1)
+    (found,) = read_corpus(tmp_path / name, NLP, Reading(sentences=False))
+    assert found.cats == {"NEWS": 1.0}
+    assert get_meta(found)["url"] == "http://x/0" and get_meta(found)["why"] == "'Oslo': disagreement: a PER, b LOC"
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path):

@@ -95,8 +95,12 @@ def test_what_is_finished_is_skipped(model, text, out, monkeypatch):
     monkeypatch.undo()
     assert run(text, out, model) == first._replace(seconds=pytest.approx(first.seconds, abs=60))
     # Hours of training are replaced only on request.
-    with pytest.raises(WeaknerError, match="WK314"):
+    with pytest.raises(WeaknerError, match=r"WK314.*other inputs or settings \(mask_rate\)"):
         run(text, out, model, mask_rate=0.3)
+    monkeypatch.setattr(adapt_module, "code_version", lambda: "another")
+    with pytest.raises(WeaknerError, match=r"WK314.*another version"):
+        run(text, out, model)
+    monkeypatch.undo()
     assert run(text, out, model, mask_rate=0.3, overwrite=True).loss_after != first.loss_after
 
 

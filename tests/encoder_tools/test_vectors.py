@@ -10,6 +10,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.encoder_tools import cooccurrence, reading
 from spacy_weakner.encoder_tools import vectors as vectors_module
 from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, SentenceSample, count_neighbors, decompose, information
@@ -114,9 +115,17 @@ def test_the_vocabulary_does_not_grow_with_the_text(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_BLOCK", 2)
     (tmp_path / "a.txt").write_text("".join(f"word{i} is here. And x{i}.\n" for i in range(5)))
     nlp = spacy.blank("xx")
-    found = [doc.text for doc in stream_text(tmp_path / "a.txt", nlp)]
+    found = [doc.text for doc in stream_text(tmp_path / "a.txt", nlp, RowCounts())]
     assert found == [text for i in range(5) for text in (f"word{i} is here.", f"And x{i}.")]
     assert not any(f"word{i}" in nlp.vocab.strings for i in range(5))
+
+
+def test_what_is_remarkable_of_the_text_is_told(tmp_path):
+    (tmp_path / "a.txt").write_text("Anna\tB-PER\nleft\tO\n\n" * 60)
+    rows = [{"text": "The cat sat on the mat", "abstract": "What matters."}] * 9
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    remarks = vectors([tmp_path / "a.txt", tmp_path / "b.jsonl"], tmp_path / "out").remarks
+    assert any(".conll" in remark for remark in remarks) and any("abstract (9 rows)" in remark for remark in remarks)
 
 
 def test_a_text_of_characters(tmp_path):

@@ -288,6 +288,11 @@ def test_pipelines_without_an_encoder(tmp_path, component, reason):
         build_frozen_tok2vec(tmp_path, component).initialize(X=docs_of(ROWS))
 
 
+def test_a_width_that_is_not_that_of_the_pipeline(pipeline):
+    with pytest.raises(WeaknerError, match=r"WK005.*width.*24, the width of 'tok2vec'"):
+        build_frozen_tok2vec(str(pipeline), "tok2vec", width=96).initialize(X=docs_of(ROWS))
+
+
 def test_indicator_features_beside_a_shared_encoder_are_those_of_sentences(tmp_path, bert):
     """Words of other sentences are not read, and the case of a sentence is its own."""
     config = shared(bert, tmp_path)

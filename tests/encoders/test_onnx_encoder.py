@@ -27,6 +27,7 @@ from ..util import (
     make_doc,
     make_examples,
     needs_transformers,
+    said_in_processes,
     same,
     train,
 )
@@ -119,6 +120,7 @@ def test_predictions(folders):
         [sys.executable, "-c", LOAD, str(folders[1]), json.dumps(texts)], capture_output=True, text=True, check=True
     )
     assert [[tuple(each) for each in entities] for entities in json.loads(run.stdout)] == expected
+    assert [entities for entities, _ in said_in_processes([folders[1]], texts)] == [expected] * 2
 
 
 def test_it_cannot_be_trained(folders):
@@ -141,8 +143,8 @@ def test_disabled_components(folders, tmp_path):
 def test_errors(folders, tmp_path, monkeypatch):
     exact, rounded = folders
     crf_pipeline().to_disk(tmp_path / "plain")
-    for source in (tmp_path / "plain", rounded):
-        with pytest.raises(WeaknerError, match=r"WK358.*crf_ner"):
+    for source, reason in ((tmp_path / "plain", "no component.*crf_ner"), (rounded, "already in int8")):
+        with pytest.raises(WeaknerError, match=f"WK358.*{reason}"):
             quantize(source, tmp_path / "out")
     with pytest.raises(WeaknerError, match="WK300"):
         quantize(exact, tmp_path / "plain")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import pytest
 
@@ -143,6 +144,21 @@ def test_models_that_are_no_masked_language_models(bare):
     config = json.loads((bare / "config.json").read_text())
     (bare / "config.json").write_text(json.dumps({**config, "model_type": "gpt2"}))
     refuse(bare, "WK351.*GPT2Config")
+
+
+@pytest.mark.parametrize("load", [partial(load_masked_lm, train_head=True), load_encoder])
+def test_tokenizers_of_other_encoders(bare, load):
+    with (bare / "vocab.txt").open("a") as file_:
+        file_.write("unknown\nstrange\n")
+    (bare / "tokenizer.json").unlink(missing_ok=True)
+    refuse(bare, "WK353.*2 have no embedding", load)
+
+
+@pytest.mark.parametrize("load", [load_masked_lm, load_encoder])
+def test_encoders_without_a_tokenizer(bare, load):
+    for name in ("vocab.txt", "tokenizer.json"):
+        (bare / name).unlink(missing_ok=True)
+    refuse(bare, r"WK351.*no tokenizer \(tokenizer.json\)\. Give", load)
 
 
 def test_tokenizers_without_a_mask(bare):

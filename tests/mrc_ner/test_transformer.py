@@ -5,6 +5,8 @@ import shutil
 import pytest
 import spacy
 
+from spacy_weakner.encoder_tools.quantize import quantize
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights
 
 from ..crf_ner.test_transformer import encoder
@@ -52,6 +54,16 @@ def test_it_learns_and_returns_from_disk_bytes_and_copies(path, tmp_path):
 def test_in_a_new_process_and_in_two(path):
     found = said_in_processes([path], ["", *TEXTS])
     assert [entities for entities, _ in found] == [[[], *GOLD]] * 2
+
+
+def test_int8_needs_questions_apart_from_texts(path, tmp_path, request):
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    if "apart" in request.node.callspec.id:
+        assert not quantize(path, tmp_path / "out").kept
+        return
+    with pytest.raises(WeaknerError, match=r"WK358.*question beside each text \(mrc_ner\)"):
+        quantize(path, tmp_path / "out")
 
 
 def test_batches_give_what_single_docs_give_and_other_questions_other_answers(path):

@@ -306,6 +306,11 @@
       action(...values);
     };
     if (event.isComposing || event.altKey || at.tagName === "INPUT") return;
+    // A key that is held down answers one sentence, not all of them.
+    if (event.repeat && ["Enter", "s", "u", "z"].includes(key)) {
+      event.preventDefault();
+      return;
+    }
     if (event.ctrlKey || event.metaKey) {
       if (key === "z") run(undo);
       if (key === "s") run(save);

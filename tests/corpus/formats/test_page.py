@@ -235,6 +235,18 @@ def test_a_label_replaces_what_it_overlaps(opened):
 
 
 @browsers
+def test_a_held_key_answers_one_sentence(opened):
+    page = opened()
+    page.press("Enter", "s", repeats=3)
+    assert page.text("count") == "1 accepted, 1 skipped, 1 remaining of 3"
+    page.press("u", repeats=3)
+    assert page.text("count") == "1 accepted, 0 skipped, 2 remaining of 3"
+    page.run("document.getElementById('accept').focus()")
+    page.press("Enter", repeats=3)  # presses the button
+    assert page.text("count") == "2 accepted, 0 skipped, 1 remaining of 3"
+
+
+@browsers
 def test_undo(opened):
     page = opened()
     page.press("Delete", "Enter", "s")
