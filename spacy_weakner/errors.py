@@ -447,8 +447,8 @@ class Errors:
     )
     WK696 = "[WK696] {path} and the command line have variables that change nothing. {problems}"
     WK697 = (
-        "[WK697] {path} has changed since it was selected, so its scores are those of another pipeline. Train it "
-        "again: {again}. To package it as it is, give this folder instead of the selection."
+        "[WK697] {path} has changed since it was selected, so its scores are those of another pipeline. To package it "
+        "as it is, give this folder instead of the selection. Otherwise remove it, and train it again: {again}."
     )
     # Suggestions
     WK775 = (
@@ -506,9 +506,10 @@ class Warnings:
         "'{name}' and to 'annotating_components' in [training], or list the sources in 'sources' of the corpus."
     )
     WK907 = (
-        "[WK907] '{name}' was trained with the span groups {missing}, but the Docs do not have them. So its entities "
-        "differ, and their scores are no longer calibrated. Enable the components that write these groups, and keep "
-        "them before '{name}' in the pipeline. Or train '{name}' again without the groups ('sources', 'predictions')."
+        "[WK907] '{name}' was trained with the span groups {missing}, but the Docs do not have them. So its scores "
+        "are no longer calibrated, and its entities may differ. Enable the components that write these groups, and "
+        "keep them before '{name}' in the pipeline. Or train '{name}' again without the groups ('sources', "
+        "'predictions')."
     )
     WK908 = (
         "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign. So matches with these "

@@ -10,8 +10,9 @@ from thinc.api import ArgsKwargs, PyTorchShim
 
 def _use_one_thread() -> None:
     """After a fork (`n_process`), torch would wait forever for its threads, which exist only in the parent."""
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+    use_threads = getattr(sys.modules.get("torch"), "set_num_threads", None)
+    if use_threads is not None:
+        use_threads(1)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows

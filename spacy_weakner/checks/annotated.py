@@ -132,13 +132,18 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
     pairs = [f"'{shorten(a.text, _WIDTH)}' ({corpus.name}: {a.place}, {other.name}: {b.place})" for a, b in common]
     shown = f"also in {other.name}: {listed(pairs, _EXAMPLES)}"
-    same = f"{corpus.name} is the same as {other.name}: {count} are {shown}"
-    if len(common) < _SAME * n:
+    is_same = len(common) >= _SAME * n
+    same = f"{corpus.name} {'is the same as' if is_same else 'contains'} {other.name}: {count} are {shown}"
+    keys = {sentence_key(sentence.text) for sentence in corpus.sentences}
+    left = [s for s in other.sentences if len(s.words) <= SHORT or sentence_key(s.text) not in keys]
+    if not is_same and (left or other.name != "gold"):
         message = f"{count} of {corpus.name} are {shown}"
         if all(len(sentence.words) <= SHORT for sentence, _ in common):
             findings.info(where, f"{message}; all of them are short.")
         else:
-            cure = f"Remove them from {other.name}, as 'prepare' does: scores on {corpus.name} are those of new text."
+            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are scores on new text."
+            if other.name == "gold":
+                cure = f"'prepare' leaves them out of the gold, so that scores on {corpus.name} are those of new text."
             findings.warning(where, f"{message}.", cure)
     elif other.name == "gold":
         test = "scores would be close to 100 and meaningless"

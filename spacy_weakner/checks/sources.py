@@ -1,9 +1,10 @@
 """Checks of the labels of declared sources, without running any of them."""
 
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.util import get_package_path
 
@@ -11,9 +12,10 @@ from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
-from ..corpus.sentences import SENTENCIZER, SentenceSplitter, sentence_key
+from ..corpus.sentences import INNER_END, SENTENCIZER, SentenceSplitter, sentence_key
 from ..errors import Errors, WeaknerError
 from ..files import read_object
+from ..gazetteer_ruler.name_sentencizer import NameSentencizer
 from ..labeling.alignment import find_weak_name, read_mentions
 from ..labeling.sources import (
     CorpusSource,
@@ -24,6 +26,7 @@ from ..labeling.sources import (
     declared_source,
     read_sections,
 )
+from .corpora import CheckedSentence
 from .findings import Findings, RowProblems, listed, plural
 from .labels import Column, nearest
 from .matching import MatchedTexts
@@ -44,6 +47,9 @@ def check_sources(
         where = f"--sources {path}, [sources.{name}]"
         with findings.guard(where):
             source = declared_source(place, name, settings, folder)
+            if source.kind in ("file", "answers") and seen.texts and seen.nlp.has_pipe(SENTENCIZER):
+                names = _divided_names(place, sections, folder, seen.gold)
+                _check_whole(Path(source.path), seen, names, where, findings)
             counts = _labels(source, where, lang, seen, findings, text)
             if counts is not None:
                 unit = _UNITS.get(type(source), "entity")
@@ -61,8 +67,6 @@ def _labels(
     if isinstance(source, CorpusSource):
         is_json = text is not None and file_format(text) == "jsonl"
         return _labels_in_text(source, text, where, findings) if text is not None and is_json else None
-    if not isinstance(source, PatternSource):
-        _check_whole(Path(source.path), seen, where, findings)
     return _labels_in_file(source, where, findings)
 
 
@@ -162,10 +166,25 @@ def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str,
     return counted.labels
 
 
-def _check_whole(path: Path, seen: MatchedTexts, where: str, findings: Findings) -> None:
-    """Report labels of whole texts that are split into sentences: they belong to no sentence."""
-    if not seen.texts or not seen.nlp.has_pipe(SENTENCIZER):
-        return
+def _divided_names(
+    place: str, sections: Mapping[str, Any], folder: Path, gold: Sequence[CheckedSentence]
+) -> Iterator[str]:
+    """Yield the terms and entities in which no sentence ends when a project splits texts."""
+    for name, settings in sections.items():
+        with suppress(WeaknerError):  # which is reported with the source
+            source = declared_source(place, name, settings, folder)
+            terms = source.read() if isinstance(source, TermSource) else ()
+            yield from (term.text for term in terms if INNER_END.search(term.text))
+    for sentence in gold:
+        yield from (" ".join(sentence.words[start:end]) for start, end, _ in sentence.entities)
+
+
+def _check_whole(path: Path, seen: MatchedTexts, names: Iterable[str], where: str, findings: Findings) -> None:
+    """Report labels of whole texts that are split into sentences: they belong to no sentence. No sentence ends inside
+    the names."""
+    sentencizer: Any = seen.nlp.get_pipe(SENTENCIZER)
+    if isinstance(sentencizer, NameSentencizer):
+        sentencizer.add_names(names, seen.nlp)
     splitter, whole = SentenceSplitter(seen.nlp), set(map(sentence_key, seen.texts))
     found = (row.get("text") for _, row in read_rows(path, SampledLines(path), RowProblems()))
     texts = [text for text in found if isinstance(text, str) and sentence_key(text) in whole]

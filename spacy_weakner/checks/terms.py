@@ -146,7 +146,7 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
         is_title = _usual_key(names[0]) or names[0] == (source.term_label or "").lower()
         if is_title or (len(names[0]) >= _LEAST_TITLE and path.name.lower().startswith(names[0])):
             cure = f"If it is the title of the column: --term-columns {shlex.quote(f'term={names[0]}')}."
-            findings.warning(where, f"{path}: '{names[0]}', in the first row, is read as a term.", cure)
+            findings.warning(where, f"{path}: the first row, '{names[0]}' (in lower case), is read as a term.", cure)
     # `suggest --review-terms` writes other columns for reviewers.
     if not {"term", _PATTERN} & {*titles} or ANSWER_KEY in titles:
         return
@@ -154,7 +154,8 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
     unread = [name for name, title in zip(names, titles, strict=True) if name and title not in read]
     if unread:
         tell = findings.warning if SYNONYMS_KEY in map(_usual_key, unread) else findings.info
-        message = f"{path}: columns that are not read: {', '.join(unread)}."
+        what = "columns" if format_suffix(path) in TABLES else "keys"
+        message = f"{path}: {what} that are not read: {', '.join(unread)}."
         cure = "If one of them has synonyms, add it to term_columns: --term-columns synonyms=COLUMN."
         tell(where, message, cure)
     if SYNONYMS_KEY in titles:

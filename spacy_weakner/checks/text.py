@@ -89,7 +89,7 @@ def read_text(
 def _check_annotations(path: Path, docs: List[Tuple[str, Doc]], where: str, findings: Findings) -> None:
     n = sum(bool(doc.ents) and not is_weak(doc) for _, doc in docs)
     if n:
-        message = f"{path}: {n:,} of {plural(len(docs), 'text')} have entities, which are not read from --text."
+        message = f"{path}: texts with entities, which are not read from --text: {n:,} of {len(docs):,}."
         findings.warning(where, message, "To learn from them, give these texts as --gold.")
 
 

@@ -109,19 +109,19 @@ def command(
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
         summary = first_sentence(run.__doc__)
-        app.command(name or function.__name__, cls=_Command, hidden=hidden, short_help=summary)(run)
+        app.command(name or function.__name__, cls=Command, hidden=hidden, short_help=summary)(run)
         return show
 
     return decorate
 
 
-class _Command(TyperCommand):
+class Command(TyperCommand):
     """A command that refuses repeated options: of several values of one option, only the last would count."""
 
     def parse_args(self, ctx: Any, args: List[str]) -> List[str]:
         given: Counter[Any] = Counter(self.make_parser(ctx).parse_args([*args])[2])
         for option, n in given.items():
-            if n > 1 and option.param_type_name == "option" and not option.multiple:
+            if n > 1 and option.param_type_name == "option" and not (option.multiple or option.is_eager):
                 cure = _SEVERAL.get(str(option.name), "")
                 raise typer.BadParameter(f"It is given {n} times, but has one value. {cure}".strip(), ctx, option)
         return super().parse_args(ctx, args)

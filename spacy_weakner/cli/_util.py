@@ -9,6 +9,7 @@ import signal
 import sys
 import textwrap
 import warnings
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from io import BytesIO
@@ -132,6 +133,10 @@ def config_overrides(context: typer.Context) -> Dict[str, Any]:
     """Parse the options that the command does not define as settings of the config, by dotted name."""
     from spacy.cli import _util
 
+    names = Counter(word.partition("=")[0] for word in context.args if word.startswith("--"))
+    repeated = [name for name, n in names.items() if n > 1]
+    if repeated:
+        raise WeaknerError(Errors.WK369.format(reason=f"{repeated[0]} is given {names[repeated[0]]} times."))
     try:
         return _util.parse_config_overrides(context.args)
     except _util.NoSuchOption as error:  # from click, which may not be the copy that typer uses

@@ -19,7 +19,7 @@ from ..project.new import SOURCES, Project, init_project, usual_size
 from ..runtime.hashes import hash_file
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
-from ._command import command
+from ._command import Command, command
 from ._util import echo, new_app, reporting, say, shared, show_table
 from .check import show_report
 
@@ -29,7 +29,7 @@ _RECORD = ".written.json"
 app = new_app("init", "Write configs, or the folder of a project.")
 
 
-@app.command("config")
+@app.command("config", cls=Command)
 def init_config_cli(
     recipe: Annotated[
         Optional[str],

@@ -10,6 +10,7 @@ from ..files import parse_value
 from ..runs.config import CORPORA, corpus_path, train_corpus
 from ..runs.train import Fold, train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
+from ._command import Command
 from ._util import SEED_RANGE, config_overrides, new_app, only_with, reporting, say, shared, show_remarks, show_table
 
 app = new_app()
@@ -18,7 +19,7 @@ _AUTO = "auto"
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-@app.command("train", context_settings=_OVERRIDES)
+@app.command("train", cls=Command, context_settings=_OVERRIDES)
 def train_cli(
     ctx: typer.Context,
     config: Annotated[Path, typer.Argument(help="Config of the training")],

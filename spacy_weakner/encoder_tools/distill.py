@@ -60,6 +60,8 @@ class LoneWords:
         self._first = len(self._before)
         n_special = self._first + len(self._after)
         self.longest = (n_positions(model) or n_special + 65) - n_special
+        if len(model.get_input_embeddings().weight) < self.n_pieces:
+            raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Float32s:
         """Return the vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""

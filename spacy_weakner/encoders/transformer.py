@@ -118,7 +118,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
         if missing and not config.tie_word_embeddings:
             config.tie_word_embeddings = True
             model, _ = _load(AutoModelForMaskedLM, name, config)
-    _check_pieces(name, model, tokenizer)
+    _check_pieces(name, model, tokenizer, tokenizer.mask_token_id)
     return MaskedLM(model.to(torch.float32), tokenizer, bool(missing))
 
 
@@ -222,9 +222,13 @@ def _load(kind: Any, name: Union[str, Path], config: Any) -> Any:
     return kind.from_pretrained(str(name), config=config, use_safetensors=True, output_loading_info=True, **_SAFE)
 
 
-def _check_pieces(name: Union[str, Path], model: Any, tokenizer: Any) -> None:
-    """Refuse a tokenizer with pieces that the encoder does not know: it was probably made for another one."""
-    rows, pieces = model.get_input_embeddings().num_embeddings, 1 + max(tokenizer.get_vocab().values())
+def _check_pieces(name: Union[str, Path], model: Any, tokenizer: Any, mask: Optional[int] = None) -> None:
+    """Refuse a tokenizer with pieces that the encoder does not know: it was probably made for another one. Special
+    pieces that are not used, such as a mask, need no embedding."""
+    used = {tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id, mask}
+    unused = {*tokenizer.all_special_ids} - used
+    rows = len(model.get_input_embeddings().weight)
+    pieces = 1 + max((id_ for id_ in tokenizer.get_vocab().values() if id_ not in unused), default=-1)
     if rows < pieces:
         reason = f"its tokenizer has {pieces:,} pieces, of which {pieces - rows:,} have no embedding"
         raise WeaknerError(Errors.WK353.format(name=name, reason=reason))

@@ -73,7 +73,7 @@ def prepare(
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, except in the
         gold if a dev is given. If the gold has a sentence several times, annotated differently, the last one counts.
-        Sentences of the test are left out of gold and dev, and those of the dev out of the gold.
+        Sentences of dev and test are left out of the gold.
     lang, tokenizer, sentences, abbreviations, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     terms (Optional[Path]): Term list: as in pipelines, no sentence ends inside a term ("Yahoo! Inc."), or an entity of
@@ -102,7 +102,8 @@ def prepare(
     names = [name for name in listed if INNER_END.search(name)]
     splits = language.sentences != NO_SENTENCES
     held_out: Dict[str, List[Doc]] = {}
-    for name, path in (("gold", gold), ("test", test), ("dev", dev)):  # gold first, since it has names
+    given = (("gold", gold, corpora.gold), ("dev", dev, corpora.dev), ("test", test, corpora.test))
+    for name, path, target in given:  # gold first, since it has names
         if path is None:
             continue
         key = spans_key if spans_key and has_span_groups(path) else None
@@ -116,25 +117,23 @@ def prepare(
             gold_docs = _last(docs, notes)
             names += [ent.text for doc in gold_docs for ent in doc.ents if is_divided_name(ent)]
             continue
-        docs = _apart(_complete(docs, path, name, True, notes), path, name, held_out, notes)
+        docs = _complete(docs, path, name, True, notes)
         if not any(doc.ents for doc in docs):
             # Without entities, the scores of all candidates are equal.
             use = "compare candidates" if name == "dev" else "measure the result"
             what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
             cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
             raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
+        counts[name] = write_docs(target, docs)
+        record_language(target, language)
         held_out[name] = docs
-    for name, target in (("dev", corpora.dev), ("test", corpora.test)):
-        if name in held_out:
-            counts[name] = write_docs(target, held_out[name])
-            record_language(target, language)
     if text is not None:
         options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True, "names": names}
         report = convert(text, corpora.text, misaligned="drop", overwrite=True, progress=progress, **options)
         counts["text"] = report.docs
         notes += [f"text: {remark}" for remark in report.remarks]
     if gold is not None:
-        annotated = _apart(_complete(gold_docs, gold, "gold", dev is None, notes), gold, "gold", held_out, notes)
+        annotated = _apart(_complete(gold_docs, gold, "gold", dev is None, notes), gold, held_out, notes)
         if not any(doc.ents for doc in annotated):
             what = f"entity in its {len(gold_docs)} sentences"
             raise WeaknerError(Errors.WK407.format(path=gold, what=what, cure=_CHECK))
@@ -241,16 +240,16 @@ def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: Lis
     return kept
 
 
-def _apart(docs: List[Doc], path: Path, name: str, held_out: Mapping[str, List[Doc]], notes: List[str]) -> List[Doc]:
-    """Leave out sentences that other corpora hold out, so that their scores are those of new sentences. Short ones,
-    which occur in several documents by chance, stay."""
+def _apart(docs: List[Doc], path: Path, held_out: Mapping[str, List[Doc]], notes: List[str]) -> List[Doc]:
+    """Leave sentences out of the gold that dev or test hold out, so that their scores are those of new sentences. Short
+    ones, which occur in several documents by chance, stay."""
     for other, sentences in held_out.items():
         keys = {sentence_key(doc.text) for doc in sentences if len(doc) > SHORT}
         kept = [doc for doc in docs if len(doc) <= SHORT or sentence_key(doc.text) not in keys]
-        if docs and not kept:
-            what, cure = f"sentence that is not also in {other}", f"Give other sentences for --{other}"
+        if any(doc.ents for doc in docs) and not any(doc.ents for doc in kept):
+            what, cure = f"entity in sentences that are not also in {other}", f"Give other sentences for --{other}"
             raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
         if len(kept) < len(docs):
-            notes.append(f"{name}: sentences that are also in {other}, left out: {len(docs) - len(kept)}")
+            notes.append(f"gold: sentences that are also in {other}, left out: {len(docs) - len(kept)}")
         docs = kept
     return docs

@@ -104,8 +104,9 @@ def check_variables(folder: Path) -> None:
 
 def _check_values(values: Dict[str, Any]) -> None:
     """Check the values that only the last command would, and paths without a value."""
-    check_name(str(values["name"]))
-    parse_version(str(values["version"]))
+    for name, check in (("name", check_name), ("version", parse_version)):
+        if name in values:
+            check(str(values[name]))
     for name in _FILES:
         if values.get(name, name) in (None, "", "null"):
             expected = f"a path (for a project without '{name}', make another, with 'spacy weakner init project')"

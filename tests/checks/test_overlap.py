@@ -52,6 +52,11 @@ def test_some_overlap_is_a_warning(check):
     assert "2 of 63 sentences (3 %) of test are also in dev" in warnings
 
 
+def test_nothing_is_left_of_the_gold(check):
+    (error,) = found(check(gold=rows(*SENTENCES[:9]), test=rows(*SENTENCES, *OTHERS)), "error")
+    assert "9 of 120 sentences (8 %) are also in gold" in error
+
+
 def test_the_same_dev_and_test_are_a_warning(check):
     report = check(gold=rows(*SENTENCES), dev=rows(*OTHERS), test=rows(*OTHERS))
     assert not found(report, "error")

@@ -7,6 +7,7 @@ import spacy
 from spacy_weakner.checks.sources import check_sources
 from spacy_weakner.checks.terms import MatchedTexts
 from spacy_weakner.corpus.sampling import SampledLines
+from spacy_weakner.pipelines import add_sentences
 
 from .conftest import GOLD, found
 
@@ -18,6 +19,7 @@ ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents
 def declare(write, findings):
     def declare(**sections):
         write("terms.csv", ["label,term", "DRUG,aspirin", "DRUG,-"])
+        write("names.csv", ["label,term", "ORG,Yahoo! Inc"])
         write("answers.jsonl", ANSWERS)
         write("patterns.jsonl", [{"label": "PER", "pattern": [{"LOWER": "anna"}]}, {"label": "ORG", "pattern": "x"}])
         lines = [line for name, keys in sections.items() for line in [f"[sources.{name}]", *keys, ""]]
@@ -54,17 +56,16 @@ def test_a_pipeline_with_damaged_meta_data(declare, findings, tmp_path, meta):
     assert re.search(r"sources.model\]: .WK206.*meta.json", error) and [column.name for column in columns] == ["llm"]
 
 
-@pytest.mark.parametrize("splits", [True, False])
-def test_labels_of_texts_that_are_split(declare, findings, monkeypatch, splits):
-    texts = ["One came. Two went.", "Anna left. Bob stayed."]
+@pytest.mark.parametrize("how, splits", [("sentencizer", 3), ("rule", 2), ("none", 0)])
+def test_labels_of_texts_that_are_split(declare, findings, monkeypatch, how, splits):
+    texts = ["One came. Two went.", "Anna left. Bob stayed.", "We bought Yahoo! Inc shares today."]
     nlp = spacy.blank("xx")
-    if splits:
-        nlp.add_pipe("sentencizer")
+    add_sentences(nlp, (), how)
     monkeypatch.setattr("tests.checks.test_sources.SEEN", MatchedTexts(nlp, 20, texts=texts))
     monkeypatch.setattr("tests.checks.test_sources.ANSWERS", [{"text": text, "ents": []} for text in (*texts, "x")])
-    declare(llm=['file = "answers.jsonl"'])
-    warned = [text for text in found(findings, "warning") if "2 rows" in text]
-    assert len(warned) == splits and all("vars.sentences" in text for text in warned)
+    declare(llm=['file = "answers.jsonl"'], list=['terms = "names.csv"'])
+    warned = [text for text in found(findings, "warning") if "whole texts" in text]
+    assert len(warned) == bool(splits) and all(f"{splits} rows" in text for text in warned)
 
 
 def test_labels_are_renamed(declare, findings):

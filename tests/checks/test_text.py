@@ -34,7 +34,7 @@ def test_entities_of_texts_are_not_read(write, nlp, findings, tmp_path):
     read_text(write("a.jsonl", rows), nlp, findings)
     read_text(write("a.conll", ["Anna B-PER", "slept O", "", "Bob O"]), nlp, findings)
     first, second = found(findings, "warning")
-    assert "1 of 3 texts have entities" in first and "1 of 2 texts" in second and "--gold" in second
+    assert "texts with entities" in first and "1 of 3" in first and "1 of 2" in second and "--gold" in second
 
 
 def test_all_formats(write, nlp, findings, tmp_path):

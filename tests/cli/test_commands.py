@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy
@@ -127,11 +128,31 @@ def test_options_are_passed_on(monkeypatch, words, function, expected):
         ("label a b --terms t --terms u", "--terms.*--sources"),
         ("convert a b --lang en --lang en", "--lang.*2 times"),
         ("relabel complete a b m --soft --soft", "--soft.*2 times"),
+        ("init config crf_ner o.cfg --lang en --lang de", "--lang.*2 times"),
+        ("train a.cfg out --gpu-id 0 --gpu-id 1", "--gpu-id.*2 times"),
     ],
 )
 def test_options_with_one_value_are_given_once(words, cure):
     result = invoke(*words.split())
     assert result.exit_code == 2 and re.search(cure, " ".join(result.output.split())), result.output
+
+
+def test_settings_of_a_config_are_given_once(tmp_path):
+    (tmp_path / "a.cfg").write_text("[training]\nmax_steps = 1\n")
+    result = invoke(
+        "train", tmp_path / "a.cfg", tmp_path / "out", "--training.max_steps", "1", "--training.max_steps=2"
+    )
+    assert result.exit_code == 1 and "[WK369] --training.max_steps is given 2 times." in result.output
+
+
+def test_warnings_are_lines(capsys):
+    before = warnings.showwarning
+    with warnings.catch_warnings(record=True) as others, reporting():
+        warnings.simplefilter("always")
+        warnings.showwarning("[WK912] not read", UserWarning, "a.py", 1)
+        warnings.showwarning("other", UserWarning, "a.py", 1)
+    assert capsys.readouterr().err == "⚠ [WK912] not read\n" and [str(other.message) for other in others] == ["other"]
+    assert warnings.showwarning is before
 
 
 def test_options_of_the_calibration_of_confidences(monkeypatch):

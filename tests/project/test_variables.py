@@ -40,7 +40,7 @@ def test_variables_that_nothing_uses(project, line, message):
 
 
 @pytest.mark.parametrize("name, value", [("name", "my-drugs"), ("version", "new"), ("text", "null"), ("text", '""')])
-def test_values_that_only_the_last_command_would_refuse(project, monkeypatch, name, value):
+def test_values_that_only_the_last_command_would_refuse(project, name, value):
     path = project / "project.yml"
     path.write_text(
         re.sub(rf"\n  {name}: .*", f"\n  {name}: {value}", path.read_text(encoding="utf-8")), encoding="utf-8"
