@@ -15,7 +15,7 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TextIO
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, Set, TextIO
 
 import typer
 from wasabi import color, table
@@ -85,9 +85,12 @@ def parse_names(values: Sequence[str]) -> Dict[str, str]:
     return {label: name for label, _, name in pairs}
 
 
-def _show_warning(show_others: Callable[..., None], message: Any, *details: Any) -> None:
-    """Show a warning of this package without the line of code that it comes from."""
+def _show_warning(shown: Set[str], show_others: Callable[..., None], message: Any, *details: Any) -> None:
+    """Show a warning of this package once, without the line of code that it comes from."""
+    if str(message) in shown:
+        return
     if str(message).startswith("[WK"):
+        shown.add(str(message))
         sign, tint = _LOOKS["warning"]
         echo(f"{sign} {message}", tint, err=True, wrap=True)
     else:
@@ -104,7 +107,7 @@ def reporting() -> Iterator[None]:
         if handler != signal.SIG_IGN:  # as for a job in the background
             signal.signal(number, _interrupt)
     show_others = warnings.showwarning
-    warnings.showwarning = partial(_show_warning, show_others)
+    warnings.showwarning = partial(_show_warning, set(), show_others)
     try:
         yield
     except (WeaknerError, OSError, MemoryError) as error:

@@ -149,7 +149,8 @@ def test_warnings_are_lines(capsys):
     before = warnings.showwarning
     with warnings.catch_warnings(record=True) as others, reporting():
         warnings.simplefilter("always")
-        warnings.showwarning("[WK912] not read", UserWarning, "a.py", 1)
+        for line in (1, 2):
+            warnings.showwarning("[WK912] not read", UserWarning, "a.py", line)
         warnings.showwarning("other", UserWarning, "a.py", 1)
     assert capsys.readouterr().err == "⚠ [WK912] not read\n" and [str(other.message) for other in others] == ["other"]
     assert warnings.showwarning is before
