@@ -148,8 +148,8 @@ def test_models_that_are_no_masked_language_models(bare):
 
 @pytest.mark.parametrize("load", [partial(load_masked_lm, train_head=True), load_encoder])
 def test_tokenizers_of_other_encoders(bare, load):
-    with (bare / "vocab.txt").open("a") as file_:
-        file_.write("unknown\nstrange\n")
+    words = (bare / "vocab.txt").read_text().split()
+    (bare / "vocab.txt").write_text("\n".join([*words, "unknown", "strange"]) + "\n")
     (bare / "tokenizer.json").unlink(missing_ok=True)
     refuse(bare, "WK353.*2 have no embedding", load)
 
