@@ -198,6 +198,11 @@ def test_what_it_was_not_fitted_with_is_named(fitted):
         # A component that runs writes its group to each Doc; a model answers for some.
         list(fitted.pipe([doc_of("abc", **there), doc_of([]), doc_of("a", weak__list=[], pred__crf=[])]))
     fitted(doc_of([]))
+    # Scores depend on groups that are not chosen, too.
+    alone = make(noisy(150))
+    alone._report = alone.report._replace(choice="pred:crf")
+    with pytest.warns(UserWarning, match=r"WK907.*groups weak:list,"):
+        alone(doc_of("abc", pred__crf=[]))
     # Folds of a project are read by a combiner with a vocabulary of its own.
     doc = Doc(Vocab(), words=["a", "b", "c"])
     set_group(doc, "pred:crf", [])

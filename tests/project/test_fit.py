@@ -487,6 +487,7 @@ def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch)
         ({"configs": "nowhere"}, r"WK100.*best\.gold\.cfg"),
         ({"terms": "nowhere.csv"}, r"nowhere\.csv"),
         ({"precision": 1.0}, r"WK005.*precision"),
+        ({"processes": 0}, r"WK005.*processes"),
         ({"precision": 0.9, "prefer": "speed"}, r"WK331.*precision"),
     ],
 )

@@ -175,7 +175,9 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
 def test_scores_of_a_pipeline_that_has_changed(tmp_path, selection, builder):
     folder = Path(selection.selected.path)
     selected = selection.model_copy(update={"contents": {selection.best: hash_path(folder)}})
-    package(selected, tmp_path / "out", name="ner")
+    earlier = selection.model_copy(update={"contents": "one hash of all"})
+    for known in (selected, earlier):
+        package(known, tmp_path / "out", name="ner")
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps({**meta, "author": "somebody"}))
     with pytest.raises(WeaknerError, match=r"WK697.*weasel run fit \. --force"):
