@@ -21,13 +21,13 @@ def stream_text(path: Path, nlp: Language, counts: RowCounts, format: Optional[s
     """Stream the Docs of a corpus in any format, so that the vocabulary does not grow with the text. A Doc must not be
     used after the next one was requested. What is remarkable about the rows is added to `counts`."""
     for file_, format_ in input_files(path, format):
-        counts.groups.clear()  # labels, of which no reader of text needs to know
         reader = FileReader(file_, format_, nlp, _READING, counts, strict=True)
-        if not by_lines(file_, format_):
+        if by_lines(file_, format_):
+            lines = enumerate(read_lines(file_), start=1)
+            for first in lines:
+                with nlp.memory_zone():
+                    yield from reader.of_lines(chain([first], islice(lines, _BLOCK - 1)))
+        else:
             with nlp.memory_zone():
                 yield from reader.docs()
-            continue
-        lines = enumerate(read_lines(file_), start=1)
-        for first in lines:
-            with nlp.memory_zone():
-                yield from reader.of_lines(chain([first], islice(lines, _BLOCK - 1)))
+        counts.groups.clear()  # labels, of which no reader of text needs to know

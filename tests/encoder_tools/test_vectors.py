@@ -11,6 +11,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.corpus.counts import RowCounts
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.encoder_tools import cooccurrence, reading
 from spacy_weakner.encoder_tools import vectors as vectors_module
 from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, SentenceSample, count_neighbors, decompose, information
@@ -126,6 +127,13 @@ def test_what_is_remarkable_of_the_text_is_told(tmp_path):
     (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     remarks = vectors([tmp_path / "a.txt", tmp_path / "b.jsonl"], tmp_path / "out").remarks
     assert any(".conll" in remark for remark in remarks) and any("abstract (9 rows)" in remark for remark in remarks)
+
+
+def test_span_groups_of_a_text_are_not_told_of(tmp_path):
+    doc = Doc(spacy.blank("xx").vocab, words=["The", "cat", "sat", "on", "the", "mat"])
+    doc.spans["sc"] = [doc[1:2]]
+    write_docs(tmp_path / "a.spacy", [doc] * 9)
+    assert not vectors([tmp_path / "a.spacy"], tmp_path / "out").remarks
 
 
 def test_a_text_of_characters(tmp_path):
