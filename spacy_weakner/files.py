@@ -112,6 +112,11 @@ def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
             raise WeaknerError(Errors.WK304.format(path=output, input=touched))
 
 
+def unpacked_name(path: Path) -> Path:
+    """Return the name of a file in lower case, without the suffixes of a packed one."""
+    return Path(path.name.lower().removesuffix(".gz").removesuffix(".bz2"))
+
+
 @contextmanager
 def open_packed(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading; `.gz` and `.bz2` are unpacked on the fly."""

@@ -228,9 +228,9 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
         known = any(score is not None for score in scores)
         set_group(doc, SUGGESTED_GROUP, [entity for entity, _ in entities], scores if known else None, ids)
         doc.cats = dict(sentence.cats)
-        known_before = {key: value for key, value in sentence.meta.items() if key != "why"}
+        meta = {key: value for key, value in sentence.meta.items() if key != "why"}
         why = {"why": sentence.why} if sentence.why else {}
-        set_meta(doc, {**known_before, "score": round(sentence.score, 4), **why, "chosen_by": SUGGEST})
+        set_meta(doc, {**meta, "score": round(sentence.score, 4), **why, "chosen_by": SUGGEST})
         yield doc
 
 

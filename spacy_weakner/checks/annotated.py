@@ -134,18 +134,18 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
     shown = f"also in {other.name}: {listed(pairs, _EXAMPLES)}"
     is_same = len(common) >= _SAME * n
     same = f"{corpus.name} {'is the same as' if is_same else 'contains'} {other.name}: {count} are {shown}"
+    is_gold = other.name == "gold"
     keys = {sentence_key(sentence.text) for sentence in corpus.sentences}
-    left = [s for s in other.sentences if len(s.words) <= SHORT or sentence_key(s.text) not in keys]
-    if not is_same and (left or other.name != "gold"):
+    is_whole = all(len(s.words) > SHORT and sentence_key(s.text) in keys for s in other.sentences)
+    if not is_same and not (is_gold and is_whole):
         message = f"{count} of {corpus.name} are {shown}"
         if all(len(sentence.words) <= SHORT for sentence, _ in common):
             findings.info(where, f"{message}; all of them are short.")
         else:
-            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are scores on new text."
-            if other.name == "gold":
-                cure = f"'prepare' leaves them out of the gold, so that scores on {corpus.name} are those of new text."
+            removed = "'prepare' leaves them out of the gold" if is_gold else f"Remove them from {other.name}"
+            cure = f"{removed}, so that the scores on {corpus.name} are scores on new text."
             findings.warning(where, f"{message}.", cure)
-    elif other.name == "gold":
+    elif is_gold:
         test = "scores would be close to 100 and meaningless"
         what = test if corpus.name == "test" else "models would be chosen on their own training data"
         cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split some off the gold."

@@ -4,7 +4,7 @@ from collections import Counter
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from spacy.util import get_package_path
 
@@ -26,7 +26,6 @@ from ..labeling.sources import (
     declared_source,
     read_sections,
 )
-from .corpora import CheckedSentence
 from .findings import Findings, RowProblems, listed, plural
 from .labels import Column, nearest
 from .matching import MatchedTexts
@@ -42,18 +41,24 @@ def check_sources(
 ) -> List[Column]:
     """Check a sources file, and collect the labels of its sources."""
     columns = []
+    declared: Dict[str, Source] = {}
     place, sections, folder = read_sections(path)
     for name, settings in sections.items():
         where = f"--sources {path}, [sources.{name}]"
         with findings.guard(where):
-            source = declared_source(place, name, settings, folder)
-            if source.kind in ("file", "answers") and seen.texts and seen.nlp.has_pipe(SENTENCIZER):
-                names = _divided_names(place, sections, folder, seen.gold)
-                _check_whole(Path(source.path), seen, names, where, findings)
+            declared[where] = declared_source(place, name, settings, folder)
+    of_rows = [where for where, source in declared.items() if source.kind in ("file", "answers")]
+    if of_rows and seen.texts and seen.nlp.has_pipe(SENTENCIZER):
+        _keep_names_whole(declared.values(), seen)
+        for where in of_rows:
+            with findings.guard(where):
+                _check_whole(Path(declared[where].path), seen, where, findings)
+    for where, source in declared.items():
+        with findings.guard(where):
             counts = _labels(source, where, lang, seen, findings, text)
             if counts is not None:
                 unit = _UNITS.get(type(source), "entity")
-                columns.append(Column(name, where, _renamed(source, counts, where, findings), unit))
+                columns.append(Column(source.name, where, _renamed(source, counts, where, findings), unit))
     return columns
 
 
@@ -166,25 +171,20 @@ def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str,
     return counted.labels
 
 
-def _divided_names(
-    place: str, sections: Mapping[str, Any], folder: Path, gold: Sequence[CheckedSentence]
-) -> Iterator[str]:
-    """Yield the terms and entities in which no sentence ends when a project splits texts."""
-    for name, settings in sections.items():
-        with suppress(WeaknerError):  # which is reported with the source
-            source = declared_source(place, name, settings, folder)
-            terms = source.read() if isinstance(source, TermSource) else ()
-            yield from (term.text for term in terms if INNER_END.search(term.text))
-    for sentence in gold:
-        yield from (" ".join(sentence.words[start:end]) for start, end, _ in sentence.entities)
-
-
-def _check_whole(path: Path, seen: MatchedTexts, names: Iterable[str], where: str, findings: Findings) -> None:
-    """Report labels of whole texts that are split into sentences: they belong to no sentence. No sentence ends inside
-    the names."""
+def _keep_names_whole(sources: Iterable[Source], seen: MatchedTexts) -> None:
+    """Let no sentence end inside terms and entities, as where a project splits texts."""
+    names = [" ".join(s.words[start:end]) for s in seen.gold for start, end, _ in s.entities]
+    for source in sources:
+        if isinstance(source, TermSource):
+            with suppress(WeaknerError):  # which is reported with the source
+                names += [term.text for term in source.read() if INNER_END.search(term.text)]
     sentencizer: Any = seen.nlp.get_pipe(SENTENCIZER)
     if isinstance(sentencizer, NameSentencizer):
         sentencizer.add_names(names, seen.nlp)
+
+
+def _check_whole(path: Path, seen: MatchedTexts, where: str, findings: Findings) -> None:
+    """Report labels of whole texts that are split into sentences: they belong to no sentence."""
     splitter, whole = SentenceSplitter(seen.nlp), set(map(sentence_key, seen.texts))
     found = (row.get("text") for _, row in read_rows(path, SampledLines(path), RowProblems()))
     texts = [text for text in found if isinstance(text, str) and sentence_key(text) in whole]

@@ -91,8 +91,7 @@ def _show_warning(shown: Set[str], show_others: Callable[..., None], message: An
         return
     if str(message).startswith("[WK"):
         shown.add(str(message))
-        sign, tint = _LOOKS["warning"]
-        echo(f"{sign} {message}", tint, err=True, wrap=True)
+        say("warning", str(message), err=True)
     else:
         show_others(message, *details)
 
@@ -170,10 +169,10 @@ def _misplaced(option: str, where: str) -> WeaknerError:
     return WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=""))
 
 
-def say(kind: str, text: str, path: object = None) -> None:
+def say(kind: str, text: str, path: object = None, *, err: bool = False) -> None:
     """Print a message; `path` follows on its own line, so that it can be copied."""
     sign, tint = _LOOKS[kind]
-    echo(f"{sign} {text}", tint, wrap=True)
+    echo(f"{sign} {text}", tint, err=err, wrap=True)
     if path is not None:
         echo(f"  {path}")
 
@@ -263,5 +262,4 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int 
 
 
 def _fail(text: str) -> None:
-    sign, tint = _LOOKS["error"]
-    echo(f"{sign} {one_line(text)}", tint, err=True, wrap=True)
+    say("error", one_line(text), err=True)

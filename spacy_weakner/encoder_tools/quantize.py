@@ -58,16 +58,12 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
-    done: List[str] = []  # components whose Transformer is in int8 already
-    kept: List[str] = []  # those with a Transformer that cannot be converted
     with made_folder(output_path) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components
         for name, pipe in pipes:
-            if not isinstance(getattr(pipe, "model", None), Model):
-                continue
-            found = [node for node in pipe.model.walk() if node.name == "transformer_encoder"]
+            found = _nodes(pipe, "transformer_encoder")
             for encoder in found:
                 made = _quantized(encoder, name)
                 if pipe.model is encoder:
@@ -78,10 +74,9 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
                 pipe.model.to_disk(folder / name / "model")
                 config["components"][name] = _renamed(config["components"][name])
             encoders += len(found)
-            nodes = {node.name for node in pipe.model.walk()}
-            done += [name] if "onnx_encoder" in nodes and not found else []
-            kept += [name] if "transformer_reader" in nodes else []
+        kept = [name for name, pipe in pipes if _nodes(pipe, "transformer_reader")]
         if not encoders:
+            done = [name for name, pipe in pipes if _nodes(pipe, "onnx_encoder")]
             names = ", ".join(nlp.component_names) or "none"
             reason = f"no component of '{model}' runs a Transformer of this package (components: {names})"
             if done:
@@ -91,6 +86,12 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
             raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
         config.to_disk(folder / "config.cfg")
     return QuantizeReport(encoders, folder_size(nlp.path), folder_size(output_path), kept)
+
+
+def _nodes(pipe: Any, name: str) -> List[Model]:
+    """Return the parts of this name of a component's model."""
+    model = getattr(pipe, "model", None)
+    return [node for node in model.walk() if node.name == name] if isinstance(model, Model) else []
 
 
 def _renamed(block: Any) -> Any:

@@ -16,6 +16,7 @@ from ..errors import Errors, WeaknerError
 from ..linear.indicators import no_gradient
 from ..pipelines import WORD_TOKENIZER, load_pipeline
 from .frozen import freeze
+from .transformer_encoder import set_width
 
 # Tokenizers of some languages are large, or need other packages.
 _TOKENIZER = {"@tokenizers": WORD_TOKENIZER}
@@ -89,11 +90,7 @@ def _init(source: Union[str, Path], component: str, model: Model, X: Any = None,
     if not isinstance(found, list) or len(found) != 1:
         reason = f"'{component}' has no encoder of its own that gives each token a vector"
         raise WeaknerError(Errors.WK353.format(name=source, reason=reason))
-    width, wanted = found[0].shape[1], model.maybe_get_dim("nO")
-    if wanted not in (None, width):
-        expected = f"{width}, the width of '{component}'"
-        raise WeaknerError(Errors.WK005.format(setting="width", value=wanted, expected=expected))
-    model.set_dim("nO", width)
+    set_width(model, found[0].shape[1], f"'{component}'")
 
 
 def _encoder(nlp: Language, component: str) -> Optional[Model]:

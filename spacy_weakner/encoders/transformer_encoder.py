@@ -276,9 +276,14 @@ def _deserialize(module: Any, data: bytes, device: Any, *, settings: ReaderSetti
 def _init_alone(model: Model, X: Any = None, Y: Any = None) -> None:
     reader = model.layers[0]
     reader.initialize()
-    width, wanted = reader.shims[0]._model.width, model.maybe_get_dim("nO")
+    set_width(model, reader.shims[0]._model.width, "the Transformer")
+
+
+def set_width(model: Model, width: int, encoder: str) -> None:
+    """Set the width of an encoder's output. Raise an error if its setting `width` is another one."""
+    wanted = model.maybe_get_dim("nO")
     if wanted not in (None, width):
-        expected = f"{width}, the width of the Transformer"
+        expected = f"{width}, the width of {encoder}"
         raise WeaknerError(Errors.WK005.format(setting="width", value=wanted, expected=expected))
     model.set_dim("nO", width)
 

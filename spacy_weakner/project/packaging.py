@@ -76,12 +76,13 @@ def package(
             if value is not None:
                 where = "with the folder of a pipeline"
                 raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=""))
-        selection, best, pipeline = selected, selected.best, selected.selected_path()
+        selection, best = selected, selected.best
+        pipeline, contents = selected.selected_contents()
         splits = (selected.sentences, selected.abbreviations)
     else:
         selection, best = None, str(selected)
         pipeline = existing(Path(selected), "or create it with 'spacy weakner fit' or 'train'")
-        splits = (sentences or RULE, abbreviations or "")
+        contents, splits = hash_path(pipeline), (sentences or RULE, abbreviations or "")
         if abbreviations and splits[0] != RULE:
             raise WeaknerError(Errors.WK331.format(setting="abbreviations", where="with sentences = rule", instead=""))
         if len(test) == 1:
@@ -102,8 +103,7 @@ def package(
         meta.update(_describe(selection, measured, data))
         meta[__title__] = {**known, **meta[__title__]}
         code = own_code()
-        contents = [pipeline, *([] if code is None else [code])]
-        made_of = {"contents": [*map(hash_path, contents)], "sentences": [*splits]}
+        made_of = {"contents": [contents, *([] if code is None else [hash_path(code)])], "sentences": [*splits]}
         meta[__title__]["pipeline"] = hash_settings(made_of)
         version = _next_version(output, full, lowest, meta[__title__]["pipeline"])
         meta.update(name=name, version=version)

@@ -20,6 +20,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..pipelines import NO_SENTENCES
 from ..progress import Progress
+from ..runs.groups import without_copies
 from ..runtime.lock import holding
 from ..scores import Strict
 from .layout import Corpora
@@ -241,11 +242,9 @@ def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: Lis
 
 
 def _apart(docs: List[Doc], path: Path, held_out: Mapping[str, List[Doc]], notes: List[str]) -> List[Doc]:
-    """Leave sentences out of the gold that dev or test hold out, so that their scores are those of new sentences. Short
-    ones, which occur in several documents by chance, stay."""
+    """Leave sentences out of the gold that dev or test hold out, so that their scores are those of new sentences."""
     for other, sentences in held_out.items():
-        keys = {sentence_key(doc.text) for doc in sentences if len(doc) > SHORT}
-        kept = [doc for doc in docs if len(doc) <= SHORT or sentence_key(doc.text) not in keys]
+        kept = without_copies(docs, sentences)
         if any(doc.ents for doc in docs) and not any(doc.ents for doc in kept):
             what, cure = f"entity in sentences that are not also in {other}", f"Give other sentences for --{other}"
             raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))

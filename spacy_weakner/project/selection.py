@@ -91,12 +91,14 @@ class Selection(Strict):
         """RETURNS (TrainedCandidate): The best candidate."""
         return next(candidate for candidate in self.candidates if candidate.name == self.best)
 
-    def selected_path(self) -> Path:
-        """Return the folder of the best candidate. Raise an error if it is missing, or not what was selected."""
+    def selected_contents(self) -> Tuple[Path, str]:
+        """Return the folder of the best candidate and its hash. Raise an error if it is missing, or not what was
+        selected."""
         path = existing(Path(self.selected.path), f"or train it again: {_AGAIN}")
-        if isinstance(self.contents, dict) and self.contents.get(self.best, "") not in ("", hash_path(path)):
+        found = hash_path(path)
+        if isinstance(self.contents, dict) and self.contents.get(self.best, found) != found:
             raise WeaknerError(Errors.WK697.format(path=path, again=_AGAIN))
-        return path
+        return path, found
 
     @property
     def costs(self) -> Dict[str, Tuple[str, str]]:

@@ -77,14 +77,8 @@ SIGNS = [
 def test_of_equal_terms_the_one_that_is_spelled_so_comes_first(text, label, expected):
     nlp = make_nlp(SIGNS)
     nlp.get_pipe("term_linker").from_bytes(nlp.get_pipe("term_linker").to_bytes())
-    doc = Doc(nlp.vocab, words=text.split(" "))
-    (ent,) = nlp(make_ents(doc, label)).ents
+    (ent,) = nlp(make_doc(nlp, text, (0, len(nlp.make_doc(text)), label, ""))).ents
     assert ent.kb_id_ == expected and len(ent._.weakner_ids) > 1
-
-
-def make_ents(doc, label):
-    doc.ents = [Span(doc, 0, len(doc), label)]
-    return doc
 
 
 def test_a_spelling_is_certain_for_the_rest_of_the_document():

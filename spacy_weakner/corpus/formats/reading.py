@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...errors import Errors, Warnings, WeaknerError, check_choice
-from ...files import existing, open_packed, read_lines, visible_files
+from ...files import existing, open_packed, read_lines, unpacked_name, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
@@ -96,10 +96,9 @@ class _Lenient(RowCounts):
 
 def file_format(path: Path) -> Optional[str]:
     """Return the format of a file: from its name, and for JSON also from its first records."""
-    name = path.name.lower()
-    plain = Path(name.removesuffix(".gz").removesuffix(".bz2"))
+    plain = unpacked_name(path)
     format_ = SUFFIXES.get(plain.suffix)
-    if plain.name != name and format_ in ("spacy", "huggingface", "brat"):
+    if plain.name != path.name.lower() and format_ in ("spacy", "huggingface", "brat"):
         return None
     if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_

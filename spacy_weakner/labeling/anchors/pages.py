@@ -9,7 +9,7 @@ from ...corpus.counts import RowError, at_line, show_value
 from ...corpus.jsonl import read_rows
 from ...corpus.records import read_identifier
 from ...errors import Errors, WeaknerError
-from ...files import open_packed, read_lines
+from ...files import open_packed, read_lines, unpacked_name
 
 DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
@@ -31,7 +31,7 @@ class Page(NamedTuple):
 
 def page_format(path: Path) -> Optional[str]:
     """Return the format of a file by its name, one of `SUFFIXES`; `.gz` and `.bz2` are ignored."""
-    suffix = Path(path.name.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
+    suffix = unpacked_name(path).suffix
     # The parts of a large dump have suffixes like ".xml-p1p41242".
     return SUFFIXES.get(".xml" if suffix.startswith(".xml-p") else suffix)
 
